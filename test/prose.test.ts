@@ -20,47 +20,8 @@ const sources = new Map(
 /** A sentence, or a part of it up to a colon or semicolon, has at most as many words as the guide asks for. */
 const mostWords = 25
 
-/** Folders and files of `src` whose messages and other texts are clean. This list only grows. */
-const cleanMessages: readonly string[] = [
-  'src/addresses.ts',
-  'src/api',
-  'src/app.ts',
-  'src/cli',
-  'src/catalog',
-  'src/client.ts',
-  'src/clock.ts',
-  'src/config',
-  'src/config.ts',
-  'src/database',
-  'src/date-time.ts',
-  'src/discovery',
-  'src/embedded',
-  'src/errors.ts',
-  'src/format.ts',
-  'src/hints.ts',
-  'src/hosts.ts',
-  'src/index.ts',
-  'src/inspect',
-  'src/jobs',
-  'src/lazy.ts',
-  'src/library.ts',
-  'src/log.ts',
-  'src/messages',
-  'src/mirror',
-  'src/near-names.ts',
-  'src/outbox',
-  'src/process-name.ts',
-  'src/reports',
-  'src/sandbox',
-  'src/serve',
-  'src/settings.ts',
-  'src/state',
-  'src/sync',
-  'src/text.ts',
-  'src/web',
-]
-/** Folders and files whose comments are clean. This list only grows. */
-const cleanComments: readonly string[] = ['bench', 'deploy', 'scripts', 'src', 'test']
+/** Folders whose comments are prose; of `src` also the messages. */
+const folders: readonly string[] = ['bench', 'deploy', 'scripts', 'src', 'test']
 
 /** Without the guide, which quotes what not to write. */
 const withoutGuide = (text: string): string =>
@@ -79,16 +40,16 @@ describe('prose', () => {
   })
 
   it.each([
-    ['messages', cleanMessages],
-    ['comments', cleanComments],
-  ] as const)('of %s in the clean folders has no phrase with a better wording', (part, clean) => {
-    for (const place of clean)
+    ['messages', ['src']],
+    ['comments', folders],
+  ] as const)('of %s has no phrase with a better wording', (part, places) => {
+    for (const place of places)
       expect(
         [...sources.keys()].some((path) => isBelow(path, [place])),
         place,
       ).toBe(true)
     const faults = [...sources]
-      .filter(([path]) => isBelow(path, clean))
+      .filter(([path]) => isBelow(path, places))
       .flatMap(([path, text]) => faultsOfProse(path, proseOfSource(path, text, part)))
     expect(faults).toEqual([])
   })
@@ -107,8 +68,7 @@ function databaseComments({ sql, views = [] }: RepeatableStep): readonly (readon
 }
 
 describe('comments in the database', () => {
-  // Those of the views of `report` are checked as messages of src/reports.
-  const found = repeatableSteps.filter(({ name }) => name !== 'reports').flatMap(databaseComments)
+  const found = repeatableSteps.flatMap(databaseComments)
 
   it('have no phrase with a better wording', () => {
     expect(found.length).toBeGreaterThan(1000)

@@ -74,7 +74,7 @@ export async function assertNamesFree(db: Queryable): Promise<void> {
   if (rows.length === 0) return
   const taken = rows.map(({ schema, owner, example }) => `${schema} (of ${owner}, with ${example})`).join(', ')
   throw refused(
-    `Somebody else uses what has to be schemas of this program: ${taken}.`,
-    'Rename them (alter schema … rename to …), or give the program a database of its own.',
+    `The database already has schemas with the names that Boat Mirror needs: ${taken}.`,
+    'Rename them (alter schema … rename to …), or give Boat Mirror its own database.',
   )
 }

@@ -37,7 +37,8 @@ export function proseOfSource(path: string, text: string, part: Part): string {
 
 function proseOfPiece(text: string, part: Part): string {
   if (part === 'comments') return withoutInlineCode(text.replace(/^\s*(?:\/\/|\/\*\*?|\*\/|\*|--)|\*\/$/gm, indent))
-  return withoutInlineCode(text.replace(/\\n/g, '  ').replace(/\\(['"])/g, ' $1'))
+  const names = /\w+(?:[._]\w+)+/g // columns, functions, settings
+  return withoutInlineCode(text.replace(/\\n/g, '  ').replace(/\\(['"])/g, ' $1')).replace(names, blank)
 }
 
 const statement = /^\s*(?:select|insert|update|delete|with|create|alter|drop|set|values|from|where|and|join|order|on)\b/
