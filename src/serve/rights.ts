@@ -2,52 +2,15 @@
 
 import { createHash } from 'node:crypto'
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
-import { embeddedPerson, holdsPerson, streams } from '../catalog/catalog.ts'
+import { holdsPerson } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { memo } from '../memo.ts'
-import { hashPrefix, isHash } from '../state/privacy/hash.ts'
-import { exactMember, Protector } from '../state/privacy/protect.ts'
+import { exactMember, hashPrefix, isHash } from '../state/privacy/hash.ts'
+import { nobodyErased, Protector } from '../state/privacy/protect.ts'
 import type { Caller } from './types.ts'
 import { fieldMarks } from './writes/tags.ts'
 
 /** Removes everything personal, as PERSONAL_DATA=drop would before it stores a record. */
-const impersonal = new Protector({ mode: 'drop', columns: {}, hasher: null })
-
-/** Personal members of a user, wherever one stands. */
-const personsOwn: readonly string[] = streams
-  .filter(({ person }) => person === true)
-  .flatMap(({ columns }) =>
-    columns.flatMap(({ personal, path }) => (personal && path !== null ? [path.split('.')[0] ?? ''] : [])),
-  )
-
-/** Members that say something about a person, of each record that stands in one of a stream: by the path of that record. */
-const personalMembers = new Map<StreamDef, readonly (readonly [path: string | null, names: readonly string[]])[]>(
-  streams.map((stream) => {
-    const embedded = embeddedPerson(stream)
-    const own = stream.columns.flatMap(({ personal, path }) =>
-      personal && path !== null ? [path.split('.')[0] ?? ''] : [],
-    )
-    return [stream, [[null, own], ...(embedded === undefined ? [] : [[embedded.path, personsOwn] as const])]]
-  }),
-)
-
-/** The record without these members; itself where it has none of them. */
-function without(record: Json, names: readonly string[]): Json {
-  if (!isObject(record) || !names.some((name) => record[name] !== undefined)) return record
-  const left: JsonObject = {}
-  for (const name of Object.keys(record)) if (!names.includes(name)) left[name] = record[name] as Json
-  return left
-}
-
-/** The record without everything personal. What is empty says something, too: it is cut by its name. */
-function cut(stream: StreamDef, record: Json): Json {
-  let left = impersonal.protect(stream, record)
-  for (const [path, names] of personalMembers.get(stream) ?? []) {
-    if (path === null) left = without(left, names)
-    else if (isObject(left) && left[path] !== undefined) left = { ...left, [path]: without(left[path], names) }
-  }
-  return left
-}
+const impersonal = new Protector({ mode: 'drop', columns: {}, hasher: null }, nobodyErased, true)
 
 /** Records only about a person: users and their documents. */
 const isOfPerson = ({ person, document }: StreamDef): boolean => person === true || document === true
@@ -73,20 +36,7 @@ function withoutHashes(value: Json): Json | undefined {
 
 /** The record without what this caller may not see. Values that stand in place of others are still in it. */
 const withRights = ({ personal }: Caller, stream: StreamDef, record: Json): Json =>
-  personal ? record : cut(stream, record)
-
-/**
- * The same as JSON text. Payloads that were requested are requested again, and parsing and cutting them takes a third of the time
- * that this process needs for a page. Up to 10,000 of each stream, 40 MB of rentals.
- */
-const cutTexts = new Map<StreamDef, (payload: string) => string>(
-  streams
-    .filter(holdsPerson)
-    .map((stream) => [
-      stream,
-      memo((payload) => stringifyJson(cut(stream, parseJson(payload).value)), { most: 5_000, longest: 10_000 }),
-    ]),
-)
+  personal ? record : impersonal.protect(stream, record)
 
 /** A record of a stream as this caller may see it; null: nothing of it. */
 export function present(caller: Caller, stream: StreamDef, record: Json): Json {
@@ -100,10 +50,9 @@ const mayHoldHashes = (text: string): boolean => text.includes(hashPrefix) || te
 
 /** JSON text of a record as this caller may see it, from its payload. */
 export function presentText(caller: Caller, stream: StreamDef, payload: string): string {
-  const cutText = cutTexts.get(stream)
-  if (cutText === undefined) return payload // it holds no person
+  if (!holdsPerson(stream)) return payload
   if (mayHoldHashes(payload)) return stringifyJson(present(caller, stream, parseJson(payload).value))
-  return caller.personal ? payload : cutText(payload)
+  return caller.personal ? payload : impersonal.text(stream, payload)
 }
 
 /** The same of an array of records. */

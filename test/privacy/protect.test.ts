@@ -3,10 +3,13 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/api/wire/json.ts'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
+import type { StreamDef } from '../../src/catalog/types.ts'
 import { readConfig } from '../../src/config.ts'
-import { createHasher, isHash, normalValue } from '../../src/state/privacy/hash.ts'
-import { exactMember, Protector } from '../../src/state/privacy/protect.ts'
+import { createHasher, exactMember, isHash, normalValue } from '../../src/state/privacy/hash.ts'
+import { nobodyErased, Protector } from '../../src/state/privacy/protect.ts'
 import { actionOf, type PrivacySettings, personalColumns, privacySettings } from '../../src/state/privacy/rules.ts'
+import { stays } from '../../src/state/privacy/walk.ts'
+import { protectedValue, walk } from './value-model.ts'
 
 const key = 'a key for tests, and nothing else'
 const settings = (mode: 'keep' | 'hash' | 'drop', privacy: PrivacySettings['columns'] = {}): PrivacySettings =>
@@ -146,6 +149,79 @@ describe('whatever a person is called', () => {
     )
   })
 
+  it('what is written of its text is what the model makes of its value, spaces or not, with erased users and without', () => {
+    const leaf = fc.oneof(
+      fc.constantFrom<Json>(
+        '',
+        ' ',
+        'Anne',
+        'Anne ',
+        'A@B.c',
+        '7',
+        'a"b\\c\n',
+        'Zoé 🚤',
+        '2020-01-01',
+        true,
+        null,
+        7,
+        1.5,
+      ),
+      fc.constantFrom<Json>('bmh1:x', createHasher(key).of('y')),
+      fc.string(),
+    )
+    const names = [
+      ...streams.flatMap(({ columns, embeds = [], alsoKnown = [] }) => [...columns, ...embeds, ...alsoKnown]),
+    ]
+      .flatMap((each) => (typeof each === 'string' ? each : (each.path ?? '')).split('.'))
+      .concat('crewMembers', 'iban', '7', '__proto__', 'é"\\')
+    const exact = fc.dictionary(
+      fc.constantFrom('email', 'lastName', 'x'),
+      fc.constantFrom(createHasher(key).of('q'), 'none'),
+    )
+    const value: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => ({
+      value: fc.oneof(
+        { depthSize: 'medium' },
+        { weight: 3, arbitrary: leaf },
+        fc.array(tie('value'), { maxLength: 3 }),
+        {
+          weight: 3,
+          arbitrary: fc.array(fc.tuple(fc.constantFrom(...names), tie('value')), { maxLength: 5 }).map(objectOf),
+        },
+      ),
+    })).value
+    const record = (stream: StreamDef): fc.Arbitrary<Json> => {
+      const own = stream.columns.map(({ path }) => path?.split('.')[0] ?? 'x')
+      const places = fc.oneof(fc.constantFrom(...own, exactMember), fc.constantFrom(...names))
+      const member = fc.tuple(places, fc.oneof({ weight: 4, arbitrary: value }, exact))
+      return fc.oneof({ weight: 9, arbitrary: fc.array(member, { maxLength: 9 }).map(objectOf) }, value)
+    }
+    const modes = fc.tuple(
+      fc.constantFrom('keep', 'hash', 'drop'),
+      fc.dictionary(fc.constantFrom(...personalColumns.keys()), fc.constantFrom('keep', 'hash', 'drop'), {
+        maxKeys: 3,
+      }),
+    )
+    const erasures = fc.constantFrom(nobodyErased, { users: new Set(['7']), crew: new Set<string>() })
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...streams).chain((stream) => fc.tuple(fc.constant(stream), record(stream))),
+        fc.tuple(modes, erasures, fc.boolean()),
+        ([stream, received], [[mode, columns], erased, cutsBlanks]) => {
+          const protector = new Protector(settings(mode, columns), erased, cutsBlanks)
+          const expected = protectedValue(protector, erased, stream, received)
+          const kept = protector.protect(stream, received)
+          expect(kept).toEqual(expected)
+          if (JSON.stringify(expected) === JSON.stringify(received)) expect(kept).toBe(received)
+          const spaced = JSON.stringify(received, null, 1)
+          expect(JSON.parse(protector.text(stream, spaced))).toEqual(JSON.parse(JSON.stringify(expected)))
+          const unknown = walk(protector, '', received, stays) ?? null
+          expect(JSON.parse(protector.unknownText(spaced))).toEqual(JSON.parse(JSON.stringify(unknown)))
+        },
+      ),
+      { numRuns: 1_500 },
+    )
+  })
+
   it('a hash is HMAC-SHA-256 of the UTF-8 text, whatever key and text', () => {
     fc.assert(
       fc.property(
@@ -173,6 +249,8 @@ describe('whatever a person is called', () => {
     )
   })
 })
+
+const objectOf = (members: readonly (readonly [string, Json])[]): Json => Object.fromEntries(members)
 
 const personalPaths = [...personalColumns.values()].map(({ column }) => column.path?.split('.')[0] ?? '')
 

@@ -64,8 +64,8 @@ export function elementsAt(items: readonly Json[], cutOut: Elements | undefined)
 
 /** What is done to a record before it is used. */
 export type Protection = {
-  /** The record without what must not be stored; the record itself where there is nothing of the kind. */
-  record(value: Json): Json
+  /** JSON text of a record without what must not be stored; the same text where there is nothing of the kind. */
+  text(json: string): string
   /** Makes of a hash of a record as received one that says nothing about it; absent: what may be stored is hashed instead. */
   hash?(plain: string): string
 }
@@ -77,8 +77,8 @@ export class Elements {
   readonly #scan: Scan
   readonly #from: number
   readonly #protection: Protection | null
-  /** Records decoded for their hash, until they are requested. */
-  readonly #decoded = new Map<number, Decoded>()
+  /** Texts of records made for their hash, until they are requested. */
+  readonly #texts = new Map<number, string>()
   readonly length: number
 
   constructor(bytes: Buffer, scan: Scan, part: Part = {}) {
@@ -106,16 +106,15 @@ export class Elements {
     const bytes = this.#bytes.subarray(this.#number(index, 0), this.#number(index, 1))
     if (this.#protection === null) return hashOfBytes(bytes)
     if (this.#protection.hash !== undefined) return this.#protection.hash(hashOfBytes(bytes))
-    const decoded = this.decoded(index)
-    this.#decoded.set(index, decoded)
-    return hashOfBytes(decoded.text)
+    const text = this.#text(index)
+    this.#texts.set(index, text)
+    return hashOfBytes(text)
   }
 
   /** The record itself. */
   value(index: number): Json {
-    const text = this.#bytes.toString('utf8', this.#number(index, 0), this.#number(index, 1))
-    const value = parsed(text, this.#number(index, 4))
-    return this.#protection === null ? value : this.#protection.record(value)
+    const text = this.#protection === null ? this.#received(index) : this.#text(index)
+    return parsed(text, this.#number(index, 4))
   }
 
   /** All of them. */
@@ -128,17 +127,9 @@ export class Elements {
    * would differ.
    */
   decoded(index: number): Decoded {
-    const known = this.#decoded.get(index)
-    if (known !== undefined) {
-      this.#decoded.delete(index)
-      return known
-    }
-    const cares = this.#number(index, 4)
-    const received = this.#bytes.toString('utf8', this.#number(index, 0), this.#number(index, 1))
-    const value = parsed(received, cares)
-    const kept = this.#protection === null ? value : this.#protection.record(value)
-    if (kept !== value) return { value: kept, text: stringifyJson(kept) }
-    return { value, text: (cares & care.rewritten) === 0 ? received : stringifyJson(value) }
+    const text = this.#texts.get(index) ?? this.#text(index)
+    this.#texts.delete(index)
+    return { value: parsed(text, this.#number(index, 4)), text }
   }
 
   /** The record with only the members `id` and `code`: enough to identify it. */
@@ -158,9 +149,20 @@ export class Elements {
   sanitized(): number {
     let count = 0
     for (let index = 0; index < this.length; index++)
-      if ((this.#number(index, 4) & care.unstorable) !== 0)
-        count += parseJson(this.#bytes.toString('utf8', this.#number(index, 0), this.#number(index, 1))).sanitized
+      if ((this.#number(index, 4) & care.unstorable) !== 0) count += parseJson(this.#received(index)).sanitized
     return count
+  }
+
+  #received(index: number): string {
+    return this.#bytes.toString('utf8', this.#number(index, 0), this.#number(index, 1))
+  }
+
+  /** What `stringifyJson` writes for the record, without what must not be stored. */
+  #text(index: number): string {
+    const cares = this.#number(index, 4)
+    const received = this.#received(index)
+    const text = (cares & care.rewritten) === 0 ? received : stringifyJson(parsed(received, cares))
+    return this.#protection === null ? text : this.#protection.text(text)
   }
 
   #number(index: number, which: number): number {

@@ -7,6 +7,12 @@ import { memo } from '../../memo.ts'
 /** The prefix of every hash of a personal value; values written by partners may not start with it. */
 export const hashPrefix = 'bmh1:'
 
+/**
+ * The member beside hashed values that holds hashes of the exact values received, where their normal form differs:
+ * with these an update sees whether a field was changed by another client.
+ */
+export const exactMember = '_exact'
+
 const hashPattern = /^bmh1:[A-Za-z0-9_-]{43}$/
 
 /** Whether a text is a hash that this program made, or looks like one. */

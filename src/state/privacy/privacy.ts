@@ -2,12 +2,12 @@
 // at the start and in every transaction that writes records.
 
 import type { Protection } from '../../api/wire/elements.ts'
-import type { Json } from '../../api/wire/json.ts'
+import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import type { Column, StreamDef } from '../../catalog/types.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { keyText } from '../remembered/records.ts'
-import { type Erased, Protector } from './protect.ts'
+import { type Erased, Protector, throughText } from './protect.ts'
 import { changesValues, type PrivacySettings } from './rules.ts'
 import { differenceOf, readErased, readStored, type StoredPrivacy } from './stored.ts'
 
@@ -78,30 +78,34 @@ export function privacyOf(settings: PrivacySettings, known: Known): Privacy {
   const isActive = changesValues(settings)
   const isNeeded = (): boolean => isActive || erased.users.size > 0 || erased.crew.size > 0
 
-  const protect: Privacy['protect'] = (stream, record, params = {}) => {
-    if (!isNeeded()) return record
+  const protectText = (stream: StreamDef, json: string, params: Readonly<Record<string, string>>): string => {
     const [, owner = ''] = Object.entries(params).find(([name]) => name === 'userId') ?? []
     // Of a document nothing but whose it is would be left.
-    if (stream.document === true && erased.users.has(owner)) return {}
-    return protector.protect(stream, withoutCrew(stream, record, params))
+    if (stream.document === true && erased.users.has(owner)) return '{}'
+    return protector.text(stream, withoutCrew(stream, json, params))
   }
-  const withoutCrew = (stream: StreamDef, record: Json, { rentalId = '' }: Readonly<Record<string, string>>): Json => {
-    if (stream.crew !== true || erased.crew.size === 0) return record
-    const { id } = (record ?? {}) as { readonly id?: Json }
-    return erased.crew.has(keyText([rentalId, String(id)])) ? { id: id ?? null } : record
+  const withoutCrew = (
+    stream: StreamDef,
+    json: string,
+    { rentalId = '' }: Readonly<Record<string, string>>,
+  ): string => {
+    if (stream.crew !== true || erased.crew.size === 0) return json
+    const { id } = (parseJson(json).value ?? {}) as { readonly id?: Json }
+    return erased.crew.has(keyText([rentalId, String(id)])) ? stringifyJson({ id: id ?? null }) : json
   }
 
   return {
     settings,
     isActive,
     generation: () => generation,
-    protect,
+    protect: (stream, record, params = {}) =>
+      isNeeded() ? throughText(record, (json) => protectText(stream, json, params)) : record,
     protectColumn: (stream, column, value) => (isNeeded() ? protector.protectColumn(stream, column, value) : value),
     protectionFor: (stream, params) => {
       if (!isNeeded()) return null
       const { hasher } = settings
       return {
-        record: (value) => (stream === null ? protector.protectUnknown(value) : protect(stream, value, params)),
+        text: (json) => (stream === null ? protector.unknownText(json) : protectText(stream, json, params)),
         ...(hasher !== null && { hash: hasher.ofHash }),
       }
     },

@@ -6,6 +6,7 @@ import type { Json } from '../../api/wire/json.ts'
 import { readsOf, streams } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { Privacy } from './privacy.ts'
+import { throughText } from './protect.ts'
 
 /** Which record a read answers. */
 const answeredBy: ReadonlyMap<string, StreamDef> = new Map(
@@ -20,8 +21,12 @@ const answeredBy: ReadonlyMap<string, StreamDef> = new Map(
 /** Lists of records: what is read of them by `read` is compared with other pages, and never stored. */
 const lists: ReadonlySet<string> = new Set(streams.flatMap(({ reads }) => (reads.kind === 'list' ? [reads.list] : [])))
 
-const keptOf = (body: Json | undefined, { record }: Protection): Json | undefined =>
-  body === undefined ? undefined : Array.isArray(body) ? body.map((each) => record(each)) : record(body)
+const keptOf = (body: Json | undefined, { text }: Protection): Json | undefined =>
+  body === undefined
+    ? undefined
+    : Array.isArray(body)
+      ? body.map((each) => throughText(each, text))
+      : throughText(body, text)
 
 /** Protects what `read` and `list` answer. `send` passes: a change is the outbox's. */
 export function protectedApi(api: Api, privacy: Privacy): Api {

@@ -6,6 +6,7 @@ import { findStream, holdsPerson } from '../../catalog/catalog.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { contentKey, isContentKey } from '../quarantine.ts'
 import type { Privacy } from './privacy.ts'
+import { throughText } from './protect.ts'
 import { emptied, type Rewrite, rowsRewrite, type Texts } from './rewrite.ts'
 import type { Applying } from './stored.ts'
 
@@ -24,7 +25,8 @@ const withoutRow = (text: string | null | undefined): string | null => (isOfPart
 export function protectNamed(privacy: Privacy, name: string, record: Json): Json {
   const stream = findStream(name)
   if (stream !== undefined) return privacy.protect(stream, record)
-  return privacy.protectionFor(null, {})?.record(record) ?? record
+  const protection = privacy.protectionFor(null, {})
+  return protection === null ? record : throughText(record, protection.text)
 }
 
 /** A payload that jsonb could not hold was stored as a text of JSON; any other text is the record itself. */

@@ -1,0 +1,451 @@
+// Writes a record without what must not be stored, from its JSON: only what changes is decoded and written anew. Pure.
+
+import { isObject, type Json, type JsonObject, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
+import { exactMember, type Hasher, isHash, normalValue } from './hash.ts'
+import type { Action } from './rules.ts'
+
+/** What becomes of a value. */
+export type Node = {
+  /** Of a value that is personal. */
+  readonly act: Action
+  /** For an unknown field: only text is hashed. */
+  readonly textOnly: boolean
+  /** For an object: the treatment of its members; null: they are treated by their names. */
+  readonly members: ReadonlyMap<string, Node> | null
+  /** What becomes of members that are not among them; null: they are treated by their names. */
+  readonly rest: Node | null
+  /** The object is a user, who may be erased. */
+  readonly isUser: boolean
+  /** The field is known to hold a number, a date or a truth value: any other text may be anything. */
+  readonly isTyped: boolean
+  /** It is dropped whatever it is, null and empty text included. */
+  readonly isCut: boolean
+}
+
+export const stays: Node = {
+  ...{ act: 'keep', textOnly: false, members: null, rest: null },
+  ...{ isUser: false, isTyped: false, isCut: false },
+}
+
+export const personal = (act: Action, textOnly = false): Node => ({ ...stays, act, textOnly })
+
+/** What all walks of one set of rules share. */
+export class Rules {
+  /** What becomes of a user's name where the user should stand. */
+  readonly mode: Action
+  readonly hasher: Hasher | null
+  readonly byName: ReadonlyMap<string, Node>
+  /** Ids of users of whom only the id is kept. */
+  readonly erased: ReadonlySet<string>
+  readonly #names = new Map<Node, Names>()
+
+  constructor(mode: Action, hasher: Hasher | null, byName: ReadonlyMap<string, Node>, erased: ReadonlySet<string>) {
+    this.mode = mode
+    this.hasher = hasher
+    this.byName = byName
+    this.erased = erased
+  }
+
+  /** What becomes of the members of an object. */
+  namesOf(node: Node): Names {
+    const known = this.#names.get(node)
+    if (known !== undefined) return known
+    const { members, rest } = node
+    const own = members ?? new Map<string, Node>()
+    const names =
+      members === null || rest === null
+        ? new Names(new Map([...this.byName, ...own]), stays)
+        : new Names(new Map([['id', rest.textOnly ? stays : rest], ...own]), rest)
+    this.#names.set(node, names)
+    return names
+  }
+}
+
+/** What becomes of the members of an object, by their names. */
+class Names {
+  readonly #nodes: ReadonlyMap<string, Node>
+  readonly #otherwise: Node
+  /** A hash table of the names, by `digestWith`: most names of a record are none of them, and are not made a text to find that out. */
+  readonly #digests: Int32Array
+  readonly #places: ({ readonly name: string; readonly node: Node } | null)[]
+
+  /** @param otherwise what becomes of members with other names */
+  constructor(nodes: ReadonlyMap<string, Node>, otherwise: Node) {
+    this.#nodes = nodes
+    this.#otherwise = otherwise
+    const size = 2 ** Math.ceil(Math.log2(4 * (nodes.size + 1)))
+    this.#digests = new Int32Array(size)
+    this.#places = new Array(size).fill(null)
+    for (const [name, node] of nodes) {
+      const digest = digestOf(name)
+      let place = digest & (size - 1)
+      while (this.#places[place] !== null) place = (place + 1) & (size - 1)
+      this.#places[place] = { name, node }
+      this.#digests[place] = digest
+    }
+  }
+
+  /** Of the name that stands at a place of the text. */
+  at(json: string, from: number, to: number, digest: number): Node {
+    const last = this.#digests.length - 1
+    for (let place = digest & last; ; place = (place + 1) & last) {
+      const known = this.#places[place] ?? null
+      if (known === null) return this.#otherwise
+      if (this.#digests[place] === digest && known.name.length === to - from && json.startsWith(known.name, from))
+        return known.node
+    }
+  }
+
+  of(name: string): Node {
+    return this.#nodes.get(name) ?? this.#otherwise
+  }
+}
+
+const digestWith = (digest: number, unit: number): number => (Math.imul(digest, 31) + unit) | 0
+
+function digestOf(text: string): number {
+  let digest = 0
+  for (let i = 0; i < text.length; i++) digest = digestWith(digest, text.charCodeAt(i))
+  return digest
+}
+
+/** What may stand for a number, a date or a truth value. */
+const plainValue = /^\s*(?:[-+.,:\dTZ ]{0,40}|true|false)\s*$/
+
+/** Stands for a text that cannot be what its field says, and is not kept. */
+const cut = '"…"'
+
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const openObject = 0x7b
+const closeObject = 0x7d
+const openArray = 0x5b
+const closeArray = 0x5d
+
+const exactDigest = digestOf(exactMember)
+
+/** The text that is walked through, as UTF-16: reading it from here takes a third of the time that `charCodeAt` takes. */
+let units = new Uint16Array(16_384)
+let unitBytes = Buffer.from(units.buffer)
+
+function load(json: string): void {
+  if (json.length > units.length) {
+    units = new Uint16Array(2 * json.length)
+    unitBytes = Buffer.from(units.buffer)
+  }
+  unitBytes.write(json, 'utf16le')
+}
+
+/**
+ * Writes JSON without what must not be stored.
+ * @param json valid JSON, with white space or without
+ * @returns the same text where nothing in it is personal; `null` as JSON: nothing is left
+ */
+export function written(
+  json: string,
+  node: Node,
+  rules: Rules,
+): { readonly text: string; readonly sawErased: boolean } {
+  load(json)
+  const walk = new Walk(json, rules)
+  return { text: walk.write(node), sawErased: walk.sawErased }
+}
+
+/**
+ * One walk through the JSON of one record. Functions that go past a value return where it ends, and `~` of that where it must be
+ * dropped.
+ */
+class Walk {
+  readonly #json: string
+  readonly #units = units
+  readonly #rules: Rules
+  /** What was written so far; the text from `#from` on is written as it is. */
+  #out = ''
+  #from = 0
+  /** The hash of the exact value of the text that was hashed last, if its normal form differs. */
+  #exact = ''
+  /** Whether a user was met of whom only the id is kept. */
+  sawErased = false
+
+  constructor(json: string, rules: Rules) {
+    this.#json = json
+    this.#rules = rules
+  }
+
+  write(node: Node): string {
+    const end = this.#value(this.#pastSpace(0), node, -1)
+    if (end < 0) return 'null'
+    return this.#from === 0 ? this.#json : this.#out + this.#json.slice(this.#from)
+  }
+
+  /** Goes past a value. The name of its member stands at `nameAt`; -1: it has none. */
+  #value(at: number, node: Node, nameAt: number): number {
+    if (node.isCut) return ~this.#pastValue(at)
+    switch (this.#units[at]) {
+      case quote:
+        return this.#string(at, node, nameAt)
+      case openObject:
+        return this.#object(at, node)
+      case openArray:
+        return this.#list(at, node, nameAt)
+      case 0x6e: // null
+        return at + 4
+      default:
+        return this.#scalar(at, node)
+    }
+  }
+
+  #scalar(at: number, node: Node): number {
+    const end = this.#pastValue(at)
+    if (node.act === 'keep') {
+      if (node.isUser && this.#rules.erased.size > 0) this.#noteErased(this.#parsed(at, end))
+      return end
+    }
+    if (node.act === 'drop' || node.textOnly) return ~end
+    this.#replace(at, end, `"${this.#hash(String(textOf(this.#parsed(at, end))))}"`)
+    return end
+  }
+
+  #string(at: number, node: Node, nameAt: number): number {
+    const end = this.#pastString(at)
+    const { act } = node
+    if (act !== 'keep') return this.#personalText(at, end, act, nameAt)
+    if (!node.isTyped && !node.isUser) return end
+    const value = this.#textOf(at, end)
+    if (node.isTyped) {
+      if (!plainValue.test(value)) this.#replace(at, end, cut)
+      return end
+    }
+    // A name in a field known to hold a user; an id is not a personal value.
+    const { mode, erased } = this.#rules
+    if (erased.size > 0) this.#noteErased(value)
+    if (node.members === null || mode === 'keep' || /^\d{1,18}$/.test(value)) return end
+    return mode === 'drop' ? ~end : this.#personalText(at, end, mode, nameAt)
+  }
+
+  #personalText(at: number, end: number, act: Action, nameAt: number): number {
+    const value = this.#textOf(at, end)
+    if (value.trim() === '') return end
+    if (act === 'drop') return ~end
+    if (isHash(value)) return end
+    const normal = normalValue(nameAt < 0 ? '' : this.#textOf(nameAt, this.#pastString(nameAt)), value)
+    this.#replace(at, end, `"${this.#hash(normal)}"`)
+    if (normal !== value) this.#exact = this.#hash(value)
+    return end
+  }
+
+  #list(begin: number, node: Node, nameAt: number): number {
+    // Where a single value is known to stand, a list is of another shape.
+    const each = node.members?.size === 0 && node.rest !== null && node.act === 'keep' ? node.rest : node
+    let at = this.#pastSpace(begin + 1)
+    if (this.#units[at] === closeArray) return at + 1
+    let lastEnd = 0
+    for (;;) {
+      const out = this.#out
+      const from = this.#from
+      const end = this.#value(at, each, nameAt)
+      if (end < 0) {
+        this.#out = out
+        this.#from = from
+        this.#takeOut(at, ~end, lastEnd)
+      } else lastEnd = end
+      at = this.#pastSpace(end < 0 ? ~end : end)
+      if (this.#units[at] !== comma) break
+      at = this.#pastSpace(at + 1)
+      if (lastEnd === 0) this.#from = at
+    }
+    // A list of which nothing is left says nothing.
+    return lastEnd === 0 ? ~(at + 1) : at + 1
+  }
+
+  /** @param movesExact hashes of exact values are written at its end, where more of them are added */
+  #object(begin: number, node: Node, movesExact = false): number {
+    if (node.members === null && node.act !== 'keep') return ~this.#pastValue(begin) // an unknown shape
+    if (node.isUser && this.#rules.erased.size > 0) {
+      const end = this.#pastErased(begin)
+      if (end > 0) return end
+    }
+    let at = this.#pastSpace(begin + 1)
+    if (this.#units[at] === closeObject) return at + 1
+    const units = this.#units
+    const { length } = this.#json
+    const names = this.#rules.namesOf(node)
+    const [outBefore, fromBefore] = [this.#out, this.#from]
+    let lastEnd = 0
+    let held: JsonObject | undefined
+    let isHeldHere = false
+    let exact: [name: string, hash: string][] | null = null
+    for (;;) {
+      const out = this.#out
+      const from = this.#from
+      let i = at + 1
+      let digest = 0
+      let isEscaped = false
+      for (; i < length; i++) {
+        const unit = units[i] as number
+        if (unit === quote) break
+        if (unit === backslash) {
+          isEscaped = true
+          i++
+        }
+        digest = (Math.imul(digest, 31) + unit) | 0
+      }
+      const valueAt = this.#pastSpace(this.#pastSpace(i + 1) + 1)
+      const isExact = digest === exactDigest && this.#json.slice(at + 1, i) === exactMember
+      let end: number
+      if (isExact) {
+        end = this.#pastValue(valueAt)
+        const all = this.#parsed(valueAt, end)
+        const left = this.#exactOf(all, names)
+        held = left ?? held
+        isHeldHere = left === all && !movesExact
+        if (!isHeldHere) end = ~end
+      } else {
+        this.#exact = ''
+        const own = isEscaped ? names.of(this.#textOf(at, i + 1)) : names.at(this.#json, at + 1, i, digest)
+        end = this.#value(valueAt, own, at)
+        if (this.#exact !== '' && units[valueAt] === quote) {
+          exact ??= []
+          exact.push([this.#textOf(at, i + 1), this.#exact])
+        }
+      }
+      if (end < 0) {
+        this.#out = out
+        this.#from = from
+        this.#takeOut(at, ~end, lastEnd)
+      } else lastEnd = end
+      at = this.#pastSpace(end < 0 ? ~end : end)
+      if (units[at] !== comma) break
+      at = this.#pastSpace(at + 1)
+      if (lastEnd === 0) this.#from = at
+    }
+    if (exact !== null && isHeldHere) {
+      this.#out = outBefore
+      this.#from = fromBefore
+      return this.#object(begin, node, true)
+    }
+    if (exact !== null || (held !== undefined && !isHeldHere)) {
+      const all = { ...held, ...Object.fromEntries(exact ?? []) }
+      this.#replace(at, at, `${lastEnd === 0 ? '' : ','}"${exactMember}":${stringifyJson(all)}`)
+      return at + 1
+    }
+    // A country of which nothing is left says nothing.
+    return lastEnd === 0 && node.act !== 'keep' ? ~(at + 1) : at + 1
+  }
+
+  /** Of the hashes of exact values those of fields that are not dropped. */
+  #exactOf(hashes: Json, names: Names): JsonObject | undefined {
+    if (!isObject(hashes)) return undefined
+    const all = Object.entries(hashes)
+    const kept = all.filter(([name, hash]) => typeof hash === 'string' && isHash(hash) && names.of(name).act !== 'drop')
+    if (kept.length === all.length) return hashes
+    return kept.length === 0 ? undefined : Object.fromEntries(kept)
+  }
+
+  /** Goes past a user of whom only the id is kept, and writes no more than that; 0: it is no such user. */
+  #pastErased(at: number): number {
+    const end = this.#pastValue(at)
+    const user = this.#parsed(at, end)
+    if (!isObject(user) || !this.#noteErased(user.id)) return 0
+    if (Object.keys(user).length > 1) this.#replace(at, end, stringifyJson({ id: user.id ?? null }))
+    return end
+  }
+
+  #noteErased(id: Json | undefined): boolean {
+    const isErased = this.#rules.erased.has(textOf(id) ?? '')
+    if (isErased) this.sawErased = true
+    return isErased
+  }
+
+  #hash(text: string): string {
+    const { hasher } = this.#rules
+    if (hasher === null) throw new Error('A value must be hashed, but there is no key.')
+    return hasher.of(text)
+  }
+
+  /** Writes `json` in place of the text from `at` to `end` (exclusively). */
+  #replace(at: number, end: number, json: string): void {
+    this.#out += this.#json.slice(this.#from, at) + json
+    this.#from = end
+  }
+
+  /**
+   * Takes a member or an item out, of which nothing has been written: with the comma before it, or, while nothing before it is kept,
+   * with the one behind it, when the next one begins.
+   * @param lastEnd where what was kept last ends; 0: nothing is kept
+   */
+  #takeOut(at: number, end: number, lastEnd: number): void {
+    const keptTo = lastEnd === 0 ? at : lastEnd
+    if (this.#from < keptTo) this.#out += this.#json.slice(this.#from, keptTo)
+    this.#from = end
+  }
+
+  #parsed(at: number, end: number): Json {
+    return parseJson(this.#json.slice(at, end)).value
+  }
+
+  /** The text between two quotes. */
+  #textOf(at: number, end: number): string {
+    const text = this.#json.slice(at + 1, end - 1)
+    return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+  }
+
+  #pastSpace(at: number): number {
+    const units = this.#units
+    let i = at
+    while ((units[i] as number) <= 0x20 && i < this.#json.length) i++
+    return i
+  }
+
+  #pastString(at: number): number {
+    const units = this.#units
+    const { length } = this.#json
+    let i = at + 1
+    for (; i < length; i++) {
+      const unit = units[i]
+      if (unit === quote) return i + 1
+      if (unit === backslash) i++
+    }
+    throw cutOff()
+  }
+
+  /** Goes past any value. */
+  #pastValue(at: number): number {
+    const units = this.#units
+    const { length } = this.#json
+    let i = at
+    let depth = 0
+    while (i < length) {
+      const unit = units[i] as number
+      if (unit === quote) i = this.#pastString(i)
+      else if (unit === openObject || unit === openArray) {
+        depth++
+        i++
+      } else if (unit === closeObject || unit === closeArray) {
+        depth--
+        i++
+      } else if (depth > 0) {
+        i++
+        continue
+      } else {
+        // A number, true, false or null.
+        while (i < length && isPart(units[i] as number)) i++
+        return i
+      }
+      if (depth === 0) return i
+    }
+    throw cutOff()
+  }
+}
+
+const cutOff = (): Error => new Error('What was to be protected is not JSON.')
+
+/** Whether a character belongs to a number, or to `true`, `false` or `null`. */
+const isPart = (unit: number): boolean =>
+  (unit >= 0x30 && unit <= 0x39) ||
+  (unit >= 0x61 && unit <= 0x7a) ||
+  unit === 0x2d ||
+  unit === 0x2b ||
+  unit === 0x2e ||
+  unit === 0x45
