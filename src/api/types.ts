@@ -3,6 +3,7 @@
 import type { PagingSettings } from '../config.ts'
 import type { ApiError } from '../errors.ts'
 import type { Priority } from './admission/priority-queue.ts'
+import type { ListShape } from './paging/list-shape.ts'
 import type { Elements } from './wire/elements.ts'
 import type { Json } from './wire/json.ts'
 
@@ -116,6 +117,8 @@ export type Page = {
   readonly sanitized: number
   /** `array`, or the path under which the records stood. */
   readonly envelope: string
+  /** Where the answer has what the list is made of; only of the first page of a call, unless it is unchanged. */
+  readonly shape?: ListShape
 }
 
 /** One attempt, as metrics and `sync.endpoints` want it. */

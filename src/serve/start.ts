@@ -5,6 +5,7 @@ import { isLoopback } from '../hosts.ts'
 import type { Logger } from '../log.ts'
 import { keepsAll } from '../state/privacy/rules.ts'
 import type { SyncContext } from '../sync/context.ts'
+import { readShapes } from '../sync/lists/shape.ts'
 import { openAccess } from './access/access.ts'
 import { createWrongTokens } from './access/wrong-tokens.ts'
 import { listenServe, type ServeServer } from './app.ts'
@@ -60,7 +61,10 @@ export async function startServe({ config, log, listenUrl, syncContext }: ServeP
         privacy: privacy?.settings ?? keepsAll,
         isOpenToLocal: isLoopback(host),
       }
-      registerOpenapi(app, { described, callerOf: (request) => callerOf(context, request) })
+      registerOpenapi(app, {
+        ...{ described, readShapes: () => readShapes(database.pool) },
+        callerOf: (request) => callerOf(context, request),
+      })
     },
   }
   const server = await listenServe(context, config.serveListen)

@@ -10,7 +10,8 @@ import { callOf } from './page-servers.ts'
 const base = { origin: 'https://api.example', prefix: '/base', path: '/base/v3/users', secretParam: null }
 const answer = (next: Envelope['next']): Envelope => ({
   items: [1, 2, 3],
-  ...{ total: null, pages: null, nextAt: null, endCursor: undefined, more: undefined },
+  ...{ total: null, totalAt: null, pages: null, more: undefined },
+  ...{ nextAt: null, nextShownAt: null, endCursor: undefined },
   nextByHeader: false,
   envelope: 'array',
   next,

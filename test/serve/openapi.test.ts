@@ -102,8 +102,16 @@ describe('the document', () => {
         expect.objectContaining({ name: 'take', in: 'query' }),
       ]),
     )
-    const schema = partAt(list, 'responses', '200', 'content', 'application/json', 'schema')
-    expect(partAt(schema, 'properties', 'data', 'properties', 'items').type).toBe('array')
+    const answer = ['responses', '200', 'content', 'application/json', 'schema']
+    expect(partAt(list, ...answer, 'properties', 'data', 'properties', 'items').type).toBe('array')
+    // What was found out of a list counts before what is set for all of them.
+    const shapes = new Map([
+      ['users', { items: [] }],
+      ['rentals', { items: ['results'] }],
+    ])
+    const found = allOperations(documentOf({ api: { ...api, paging }, shapes }))
+    expect(partAt(found.get('GET /v3/users'), ...answer).type).toBe('array')
+    expect(partAt(found.get('GET /v3/rentals'), ...answer, 'properties', 'results').type).toBe('array')
   })
 
   it('leaves out every member that PERSONAL_DATA drops', async () => {
@@ -197,13 +205,18 @@ describe('a client made by swagger-typescript-api', () => {
 describe('/openapi.json', () => {
   it('is the document, with a tag under which it is answered 304', async () => {
     const app = Fastify()
-    registerOpenapi(app, { described: usual, callerOf: async () => nobody })
+    const shapes = new Map<string, { items: readonly string[] }>()
+    registerOpenapi(app, { described: usual, readShapes: async () => shapes, callerOf: async () => nobody })
     const answer = await app.inject('/openapi.json')
     expect(answer.statusCode).toBe(200)
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
     expect(answer.json()).toEqual(document)
     const again = await app.inject({ url: '/openapi.json', headers: { 'if-none-match': String(answer.headers.etag) } })
     expect([again.statusCode, again.body]).toEqual([304, ''])
+    shapes.set('users', { items: ['data'] })
+    const later = await app.inject({ url: '/openapi.json', headers: { 'if-none-match': String(answer.headers.etag) } })
+    expect(later.json()).toEqual(documentOf({ shapes }))
+    expect(later.headers.etag).not.toBe(answer.headers.etag)
     await app.close()
   })
 })

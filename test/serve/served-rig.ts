@@ -12,6 +12,7 @@ import { present, recordTag } from '../../src/serve/rights.ts'
 import { registerWrites } from '../../src/serve/writes/routes.ts'
 import { createToken, revokeToken } from '../../src/state/access/tokens.ts'
 import { privacySettings } from '../../src/state/privacy/rules.ts'
+import { readShapes } from '../../src/sync/lists/shape.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 export type ServedMirror = AsyncDisposable & {
@@ -40,7 +41,7 @@ export async function openServed(): Promise<ServedMirror> {
     callerOf: ask.callerOf,
     register: (server) => {
       const deps = { callerOf: (request: Parameters<typeof callerOf>[1]) => callerOf(ask, request) }
-      registerOpenapi(server, { described, ...deps })
+      registerOpenapi(server, { described, readShapes: () => readShapes(database.pool), ...deps })
       registerWrites(server, { database, listenUrl: null, log, waitMs: 50, present, tagOf: recordTag, ...deps })
     },
   })

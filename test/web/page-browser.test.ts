@@ -13,7 +13,7 @@ import { letWait, type Waiting } from './decisions-rig.ts'
 import {
   activeLabel,
   activeParent,
-  cutNames,
+  overflowingCells,
   place,
   poorContrast,
   poorLabels,
@@ -51,6 +51,7 @@ async function readable(page: Page, url: string, name: string): Promise<void> {
     expect(await poorContrast(page)).toEqual([])
     expect(await poorLabels(page)).toEqual([])
     expect(await page.evaluate(sidewaysOverflow)).toBe(0)
+    expect(await page.evaluate(overflowingCells)).toEqual([])
     await picture(page, `${name}-${size.width}`)
   }
   await page.setViewportSize(wide)
@@ -78,6 +79,11 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
     const { pool } = mirror.app.database
     await pool.query(
       `update sync.streams set target_s = 86400, interval_s = 3600, next_due_at = now() + interval '1 h'`,
+    )
+    // The widest age that a row shows: of a whole list and of its hot window, in the longest units, with a target.
+    await pool.query(
+      `update sync.streams set target_s = 2700, as_of = now() - interval '55 min', hot_as_of = now() - interval '25 min'
+        where stream = 'rentals'`,
     )
     for (const [pid, recentFailed] of [0, 7].entries()) await noteServer(pool, servedBy(pid, recentFailed))
     return {
@@ -110,7 +116,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
           expect(await poorContrast(page)).toEqual([])
           expect(await poorLabels(page)).toEqual([])
           expect(await page.evaluate(sidewaysOverflow)).toBe(0)
-          expect(await page.evaluate(cutNames)).toEqual([])
+          expect(await page.evaluate(overflowingCells)).toEqual([])
           expect(complaints).toEqual([])
           await page.locator('details').first().locator('summary').click()
           await picture(page, `fresh-${scheme}-${device}`)
@@ -156,6 +162,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       const syncing = mirror.sync({ full: true })
       await page.locator('progress').first().waitFor({ timeout: 20_000 })
       expect(await poorLabels(page)).toEqual([])
+      expect(await page.evaluate(overflowingCells)).toEqual([])
       await picture(page, 'syncing')
       mirror.sandbox.clearFaults()
       await syncing
@@ -189,6 +196,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       await expect.poll(() => page.locator('.attention li').count(), { timeout: 20_000 }).toBe(4)
       expect(await page.locator('.streams tbody tr').first().textContent()).toContain('failing')
       expect(await poorContrast(page)).toEqual([])
+      expect(await page.evaluate(overflowingCells)).toEqual([])
       expect(complaints).toEqual([])
       await picture(page, `failing-${scheme}`)
       for (const path of ['/streams/harbours', '/streams/rentals'])
@@ -260,6 +268,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
             expect(await poorContrast(page), path).toEqual([])
             expect(await poorLabels(page), path).toEqual([])
             expect(await page.evaluate(sidewaysOverflow), path).toBe(0)
+            expect(await page.evaluate(overflowingCells), path).toEqual([])
             await picture(page, `decide-${name}-${scheme}-${size.width}`)
           }
           await page.setViewportSize(wide)

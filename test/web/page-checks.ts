@@ -14,9 +14,16 @@ export const place = '[window.scrollY, document.documentElement.scrollHeight]'
 /** By how many pixels the page is wider than its window. */
 export const sidewaysOverflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
-/** Names of streams that run into the next column. */
-export const cutNames = `[...document.querySelectorAll('.streams tbody th')]
-  .filter((name) => name.scrollWidth > name.clientWidth).map((name) => name.textContent.trim())`
+/** Cells of tables whose content runs into the next column or beyond the table: their column, and what they show. */
+export const overflowingCells = `[...document.querySelectorAll('table th, table td')].flatMap((cell) => {
+  const content = document.createRange()
+  content.selectNodeContents(cell)
+  const { paddingLeft, paddingRight } = getComputedStyle(cell)
+  const [inner, outer] = [content.getBoundingClientRect(), cell.getBoundingClientRect()]
+  const [left, right] = [outer.left + parseFloat(paddingLeft), outer.right - parseFloat(paddingRight)]
+  const isInside = inner.width === 0 || (inner.left >= left - 1 && inner.right <= right + 1)
+  return isInside ? [] : [(cell.dataset.label ?? cell.tagName) + ': ' + cell.textContent.trim()]
+})`
 
 /** From now on notes what visible part jumps, and how far; what a key press has just moved does not count. */
 export const watchShifts = `window.shifts = []

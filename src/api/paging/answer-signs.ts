@@ -68,13 +68,20 @@ export function leavesBeside(body: Json | undefined): readonly Leaf[] {
   return leaves
 }
 
-/** The value at a dotted path, whose last names may themselves contain dots, such as `@odata.nextLink`. */
-export function valueAt(body: Json | undefined, path: string): Json | undefined {
-  const found = get(body, path)
-  if (found !== undefined || !isObject(body)) return found
-  if (Object.hasOwn(body, path)) return body[path]
+/** The names on the way to a dotted path, of which the last may themselves contain dots, such as `@odata.nextLink`. */
+export function stepsTo(body: Json | undefined, path: string): readonly string[] | undefined {
+  if (get(body, path) !== undefined) return path.split('.')
+  if (!isObject(body)) return undefined
+  if (Object.hasOwn(body, path)) return [path]
   const [first = '', ...rest] = path.split('.')
-  return rest.length > 0 && Object.hasOwn(body, first) ? valueAt(body[first], rest.join('.')) : undefined
+  const inner = rest.length > 0 && Object.hasOwn(body, first) ? stepsTo(body[first], rest.join('.')) : undefined
+  return inner && [first, ...inner]
+}
+
+/** The value at a dotted path, as {@link stepsTo} leads to it. */
+export function valueAt(body: Json | undefined, path: string): Json | undefined {
+  const steps = stepsTo(body, path)
+  return steps?.reduce<Json | undefined>((value, step) => (isObject(value) ? value[step] : undefined), body)
 }
 
 /** Words that a name may have beside `next`; with any other it is about something else, such as a `nextDeparture`. */
@@ -121,12 +128,14 @@ export function unusualNext(leaves: readonly Leaf[]): Place | undefined {
 
 /**
  * The cursor of a page's own end (`paging.cursors.after`, `pageInfo.endCursor`). It leads to the next page, but some
- * APIs also name it on the last page. Null: the answer states that there is none.
+ * APIs also name it on the last page. Its text is null if the answer states that there is none.
  */
-export function endCursor(leaves: readonly Leaf[]): string | null | undefined {
+export function endCursor(
+  leaves: readonly Leaf[],
+): { readonly text: string | null | undefined; readonly path: string } | undefined {
   const found = leaves.find(({ words }) => isAfterName(words) && !words.flat().some((word) => /^prev/.test(word)))
   if (found === undefined) return undefined
-  return found.value === null || found.value === '' ? null : placeIn(found)
+  return { text: found.value === null || found.value === '' ? null : placeIn(found), path: found.path }
 }
 
 const moreNames = new Set([

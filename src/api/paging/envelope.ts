@@ -22,12 +22,16 @@ export type Envelope = {
   readonly items: Json[]
   /** Records in the whole list, as the API claims. */
   readonly total: number | null
+  /** Where the total stands: a dotted path, or `header:NAME`; null: nowhere. */
+  readonly totalAt: string | null
   /** Pages of the whole list, as the API claims. */
   readonly pages: number | null
   /** Link or token of the next page; null: the answer states that there is none; undefined: it states nothing. */
   readonly next: string | null | undefined
   /** Where the next page is named: a dotted path, or `header:NAME`; null: nowhere. */
   readonly nextAt: string | null
+  /** The same, also where the answer states there that there is no next page, or names the cursor of this page's end. */
+  readonly nextShownAt: string | null
   /**
    * The cursor of this page's end. It leads to the next page, but the last page may have one too. Null: the field is
    * empty.
@@ -98,29 +102,33 @@ export function readEnvelope(
     throw new BoatMirrorError('API_ERROR_BODY', `The answer says that the request failed (${failure}).`)
   const { items, envelope } = readItems(body, settings.itemsPath)
   const leaves = leavesBeside(body)
-  const total = readTotal(body, headers, settings.totalPath, items.length)
+  const found = readTotal(body, headers, settings.totalPath, items.length)
   const pages = settings.totalPath === null ? pagesNamed(leaves, headers, countOf) : null
   const isPart = status === 206 && !reachesEnd(headers['content-range']) && settings.totalPath !== ignored
   if (settings.nextPath === ignored) {
-    const said = { next: undefined, nextAt: null, nextByHeader: false, endCursor: undefined }
-    return { items, envelope, total, pages, ...said, more: isPart || undefined }
+    const said = { next: undefined, nextAt: null, nextShownAt: null, nextByHeader: false, endCursor: undefined }
+    return { items, envelope, ...found, pages, ...said, more: isPart || undefined }
   }
   const more = isPart || saysMore(leaves)
   if (settings.nextPath !== null) {
     const next = nextAtPath(body, settings.nextPath)
     const nextAt = typeof next === 'string' ? settings.nextPath : null
-    return { items, envelope, total, pages, next, nextAt, endCursor: undefined, more, nextByHeader: false }
+    const nextShownAt = next === undefined ? null : settings.nextPath
+    const said = { next, nextAt, nextShownAt, nextByHeader: false, endCursor: undefined }
+    return { items, envelope, ...found, pages, ...said, more }
   }
   const usual = usualNext(body)
-  const inBody = usual ?? unusualNext(leaves)
+  const inBody = usual !== undefined && usual.text !== null ? usual : unusualNext(leaves)
   const inHeader = inBody ? undefined : nextInHeaders(headers)
   const place = inBody ?? inHeader
-  const saysNone = usual === null || inHeader === null || more === false
+  const saysNone = usual?.text === null || inHeader === null || more === false
+  const end = endCursor(leaves)
   return {
-    ...{ items, envelope, total, pages, more },
+    ...{ items, envelope, ...found, pages, more },
     next: place?.text ?? (saysNone ? null : undefined),
     nextAt: place?.path ?? null,
-    endCursor: endCursor(leaves),
+    nextShownAt: place?.path ?? usual?.path ?? end?.path ?? null,
+    endCursor: end?.text,
     nextByHeader: inHeader !== undefined,
   }
 }
@@ -159,28 +167,28 @@ function readTotal(
   headers: Readonly<Record<string, string>>,
   path: string | null,
   received: number,
-): number | null {
-  if (path === ignored) return null
+): Pick<Envelope, 'total' | 'totalAt'> {
+  if (path === ignored) return { total: null, totalAt: null }
   if (path !== null) {
     const found = path.startsWith('header:') ? headers[path.slice('header:'.length).toLowerCase()] : valueAt(body, path)
-    if (found === undefined || found === null) return null
+    if (found === undefined || found === null) return { total: null, totalAt: null }
     const total = countOf(found)
     if (total === undefined)
       throw misread(`No number of records at API_TOTAL_PATH=${path}`, body, 'Correct API_TOTAL_PATH.')
-    return total
+    return { total, totalAt: path }
   }
   for (const usual of totalPaths) {
     const total = countOf(valueAt(body, usual))
-    if (total !== undefined) return total
+    if (total !== undefined) return { total, totalAt: usual }
   }
   // `count` is the size of the page in some APIs and of the list in others: above the page's size it can only be the latter.
   const count = countOf(get(body, 'count'))
-  if (count !== undefined && count > received) return count
+  if (count !== undefined && count > received) return { total: count, totalAt: 'count' }
   for (const name of totalHeaders) {
     const total = countOf(headers[name])
-    if (total !== undefined) return total
+    if (total !== undefined) return { total, totalAt: `header:${name}` }
   }
-  return countOf(contentRange.exec(headers['content-range'] ?? '')?.[2]) ?? null
+  return { total: countOf(contentRange.exec(headers['content-range'] ?? '')?.[2]) ?? null, totalAt: null }
 }
 
 /** `items 0-19/60`; of bytes it would say nothing of records. */
@@ -209,15 +217,15 @@ function nextAtPath(body: Json | undefined, path: string): string | null | undef
   return next
 }
 
-/** The next page at the usual paths of the body. */
-function usualNext(body: Json | undefined): Place | null | undefined {
-  let saysNone = false
+/** The next page at the usual paths of the body; its text is null if one of them says that there is none. */
+function usualNext(body: Json | undefined): Place | { readonly text: null; readonly path: string } | undefined {
+  let none: string | undefined
   for (const path of nextPaths) {
     const text = nextOf(valueAt(body, path))
     if (typeof text === 'string') return { text, path }
-    if (text === null) saysNone = true
+    if (text === null) none ??= path
   }
-  return saysNone ? null : undefined
+  return none === undefined ? undefined : { text: null, path: none }
 }
 
 function nextInHeaders(headers: Readonly<Record<string, string>>): Place | null | undefined {

@@ -27,7 +27,7 @@ export const envelopeOf = (call: ListCall, answer: Answer): Envelope =>
   named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging, answer.status))
 
 /** 204 is an empty list; a 200 without a body is none. */
-const bodyOf = (answer: Answer): Answer['body'] => (answer.status === 204 ? [] : answer.body)
+export const bodyOf = (answer: Answer): Answer['body'] => (answer.status === 204 ? [] : answer.body)
 
 /** Runs a pure step, and gives its errors the name of the endpoint. */
 export function named<T>(call: ListCall, step: () => T): T {

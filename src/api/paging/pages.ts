@@ -8,9 +8,10 @@ import { elementsAt } from '../wire/elements.ts'
 import { askForFewer, askForTail, assertPastEnd } from './end-requests.ts'
 import type { Envelope } from './envelope.ts'
 import { endless, judgeEmpty, judgeLast, judgeRepeat, misread, type SoFar } from './list-end.ts'
-import { mayMeanNone } from './next-link.ts'
+import { shapeOf } from './list-shape.ts'
+import { looksLikeLink, mayMeanNone } from './next-link.ts'
 import { createPageMemory } from './page-memory.ts'
-import { envelopeOf, named, type PageSource, pastEndStatuses } from './page-source.ts'
+import { bodyOf, envelopeOf, named, type PageSource, pastEndStatuses } from './page-source.ts'
 import { cursorsAhead, PagesAhead } from './pages-ahead.ts'
 import type { PageAddress, Style } from './style.ts'
 import { styles } from './styles.ts'
@@ -169,6 +170,7 @@ async function* pagesInOrder(
       retries: answer.retries,
       sanitized: answer.sanitized,
       envelope: envelope.envelope,
+      ...(index === 0 && unchanged === null && { shape: shapeOf(bodyOf(answer), envelope, namingOf(call, source)) }),
     }
     if (doubt !== null) throw doubt
     index += 1
@@ -179,12 +181,18 @@ async function* pagesInOrder(
   }
 }
 
+/** How the answers of a list name its next page. */
+const namingOf = ({ paging: { style } }: ListCall, { linkBase }: PageSource): Parameters<typeof shapeOf>[2] => ({
+  isLink: (next) => style === 'link' || looksLikeLink(next, linkBase.prefix),
+  byToken: style === 'cursor',
+})
+
 /** Where a header may say that a list continues, an unchanged page says nothing about it. */
 const goesOnByBody = ({ next, nextByHeader }: Envelope, { needsNext }: Style): boolean =>
   !nextByHeader && (!needsNext || typeof next === 'string')
 
 /** Stands for what a page says that is as it was kept. */
 const leftOut: Envelope = {
-  ...{ items: [], total: null, pages: null, next: undefined, nextAt: null, endCursor: undefined, more: undefined },
-  ...{ nextByHeader: false, envelope: 'array' },
+  ...{ items: [], total: null, totalAt: null, pages: null, more: undefined, envelope: 'array' },
+  ...{ next: undefined, nextAt: null, nextShownAt: null, nextByHeader: false, endCursor: undefined },
 }

@@ -1,7 +1,9 @@
 // The OpenAPI document of what is served, made from the catalog. Pure.
 
+import type { ListShape } from '../../api/paging/list-shape.ts'
 import type { Json } from '../../api/wire/json.ts'
 import { streams } from '../../catalog/catalog.ts'
+import type { StreamDef } from '../../catalog/types.ts'
 import type { ApiSettings, AuthSetting } from '../../config.ts'
 import type { PrivacySettings } from '../../state/privacy/rules.ts'
 import { pagingOf } from '../../sync/lists/paging.ts'
@@ -15,6 +17,8 @@ export type Described = {
   readonly privacy: PrivacySettings
   /** May this machine read without a token? */
   readonly isOpenToLocal: boolean
+  /** The shapes of lists that were found out, by stream; of others, the settings say where the records stand. */
+  readonly shapes?: ReadonlyMap<string, Pick<ListShape, 'items'>>
 }
 
 /** Where the token is sent: as the API takes its secret, and always as a bearer. */
@@ -35,11 +39,16 @@ function securitySchemes(auth: AuthSetting): Readonly<Record<string, Schema>> {
 }
 
 /** The document, in OpenAPI 3.1. */
-export function openApiDocument({ api, privacy, isOpenToLocal }: Described): Schema {
+export function openApiDocument({ api, privacy, isOpenToLocal, shapes }: Described): Schema {
   const schemes = securitySchemes(api.auth)
   const withToken: Json[] = Object.keys(schemes).map((name) => ({ [name]: [] }))
   const paths: Record<string, Schema> = {}
-  for (const { path, method, operation } of operations((stream) => pagingOf(stream, api))) {
+  const listOf = (stream: StreamDef) => {
+    const paging = pagingOf(stream, api)
+    const items = shapes?.get(stream.name)?.items
+    return items === undefined ? paging : { ...paging, itemsPath: items.join('.') || null }
+  }
+  for (const { path, method, operation } of operations(listOf)) {
     const security = method === 'get' && isOpenToLocal ? [...withToken, {}] : withToken
     paths[path] = { ...paths[path], [method]: { security, ...operation } }
   }

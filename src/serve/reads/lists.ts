@@ -16,6 +16,7 @@ import { type DayRange, type ListQuery, listed, listQuery, orderSql } from './li
 import { shaped, type Window, windowOf } from './paging.ts'
 import { createPlaces, type Start } from './places.ts'
 import { refuse } from './query.ts'
+import { createShapes } from './shapes.ts'
 import { assertMayRead, notKnown } from './states.ts'
 import type { Through } from './through.ts'
 import type { Handler } from './types.ts'
@@ -142,6 +143,7 @@ export function createLists(
 ): (stream: StreamDef, endpoint: ReadEndpoint) => Handler | null {
   const { sync, settings } = context
   const baseOf = pageBases(context)
+  const shapes = createShapes(sync.database.pool)
   const places = createPlaces(sync.database, sync.log)
   const unmirrored = createUnmirrored(context, through)
   return (stream, endpoint) => {
@@ -180,6 +182,7 @@ export function createLists(
       if (page.bad === 0) start.learn(total)
       const items = `[${page.records.map((record) => presentText(caller, stream, record)).join(',')}]`
       const { body, headers } = shaped(paging, {
+        shape: await shapes(stream, paging),
         items,
         total,
         window,

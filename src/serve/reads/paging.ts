@@ -1,6 +1,8 @@
 // Pages in the shape that the API was found to use: its style, its parameters, and the envelope around its records.
 
 import { hash } from 'node:crypto'
+import { ignored } from '../../api/paging/envelope.ts'
+import type { ListShape, Position } from '../../api/paging/list-shape.ts'
 import type { PagingSettings } from '../../config.ts'
 import { type Query, refuse } from './query.ts'
 
@@ -44,6 +46,7 @@ export function windowOf(query: Query, paging: PagingSettings, pageBase: number,
 type Shaped = { readonly body: string; readonly headers: Readonly<Record<string, string>> }
 
 type ShapedOf = {
+  readonly shape: ListShape
   /** JSON text: an array. */
   readonly items: string
   readonly total: number
@@ -54,62 +57,76 @@ type ShapedOf = {
   readonly url: string
 }
 
-/** An object with `json` at a dotted path, as JSON text: `data.items` → `{"data":{"items":…}}`. */
-type Tree = { [name: string]: Tree | string }
+/** The shape of a list as it is set. */
+export function shapeSet({ itemsPath, totalPath, nextPath }: PagingSettings): ListShape {
+  const positionOf = (path: string | null): Position | null =>
+    path === null || path === ignored ? null : path.startsWith('header:') ? path : path.split('.')
+  const at = positionOf(nextPath)
+  return {
+    items: itemsPath?.split('.') ?? [],
+    total: positionOf(totalPath),
+    next: at === null ? null : { at, kind: null },
+  }
+}
 
-function put(tree: Tree, path: string, json: string): void {
-  const steps = path.split('.')
-  const last = steps.pop() ?? ''
+/** An object as JSON text whose members are placed one by one: `data`, `items` → `{"data":{"items":…}}`. */
+type Tree = Map<string, Tree | string>
+
+function put(tree: Tree, steps: readonly string[], json: string): void {
   let at = tree
-  for (const step of steps) {
-    const next = at[step]
-    const inner: Tree = typeof next === 'object' ? next : {}
-    at[step] = inner
+  for (const step of steps.slice(0, -1)) {
+    const next = at.get(step)
+    const inner: Tree = next instanceof Map ? next : new Map()
+    at.set(step, inner)
     at = inner
   }
-  at[last] = json
+  at.set(steps.at(-1) ?? '', json)
 }
 
 const render = (tree: Tree | string): string =>
   typeof tree === 'string'
     ? tree
-    : `{${Object.entries(tree)
-        .map(([name, value]) => `${JSON.stringify(name)}:${render(value)}`)
-        .join(',')}}`
+    : `{${[...tree].map(([name, value]) => `${JSON.stringify(name)}:${render(value)}`).join(',')}}`
 
-/** Where a total or a next page stands: a path in the body; null: nowhere, or in a header. */
-const inBody = (path: string | null): string | null =>
-  path === null || path === 'none' || path.startsWith('header:') ? null : path
-
-/** Path and query of the page that begins at `end`. */
-function linkTo(
-  url: string,
-  { style, pageParam, sizeParam }: PagingSettings,
-  { end, size, pageBase }: { readonly end: number; readonly size: number; readonly pageBase: number },
-): string {
+/** Path and query of the page that `token` stands for: its number, its offset or a cursor. */
+function linkTo(url: string, { pageParam, sizeParam }: PagingSettings, token: string, size: number): string {
   const next = new URL(url, 'http://localhost')
   next.searchParams.set(sizeParam, String(size))
-  next.searchParams.set(pageParam, String(style === 'offset' ? end : Math.floor(end / size) + pageBase))
+  next.searchParams.set(pageParam, token)
   return `${next.pathname}${next.search}`
 }
 
-/** Puts the records into the shape of the API's lists: bare, or at their place in an envelope. */
-export function shaped(paging: PagingSettings, { items, total, window, pageBase, list, url }: ShapedOf): Shaped {
-  const headers: Record<string, string> = { 'x-total-count': String(total) }
-  const { totalPath, nextPath, itemsPath, style } = paging
-  if (totalPath?.startsWith('header:')) headers[totalPath.slice('header:'.length).toLowerCase()] = String(total)
+/** The next page, as an answer may name it; null: there is none. */
+function nextOf(paging: PagingSettings, { total, window, pageBase, list, url }: ShapedOf) {
   const end = window === null ? total : window.offset + window.size
-  const hasNext = end < total
-  const cursor = style === 'cursor' && hasNext ? cursorOf(end, list) : null
-  const link = window !== null && hasNext ? linkTo(url, paging, { end, size: window.size, pageBase }) : null
-  if (style === 'link' && link !== null) headers.link = `<${link}>; rel="next"`
-  const nextAt = inBody(nextPath)
-  if (cursor !== null && (itemsPath === null || nextAt === null)) headers['x-next-cursor'] = cursor
-  if (itemsPath === null) return { body: items, headers }
-  const tree: Tree = {}
-  put(tree, itemsPath, items)
-  const totalAt = inBody(totalPath)
-  if (totalAt !== null) put(tree, totalAt, String(total))
-  if (nextAt !== null && window !== null) put(tree, nextAt, JSON.stringify(style === 'cursor' ? cursor : link))
-  return { body: render(tree), headers }
+  if (window === null || end >= total) return null
+  const { style } = paging
+  const number = style === 'offset' ? end : Math.floor(end / window.size) + pageBase
+  const text = style === 'cursor' ? cursorOf(end, list) : String(number)
+  return { number: style === 'cursor' ? text : number, text, link: linkTo(url, paging, text, window.size) }
+}
+
+/** Puts the records into the shape of the API's lists: bare, or at their place in an envelope. */
+export function shaped(paging: PagingSettings, page: ShapedOf): Shaped {
+  const { shape, items, total, window } = page
+  const headers: Record<string, string> = { 'x-total-count': String(total) }
+  const tree: Tree = new Map()
+  const isBare = shape.items.length === 0
+  const isInBody = (at: Position | undefined): at is readonly string[] => typeof at === 'object' && !isBare
+  const say = (at: Position, value: string | number | null): void => {
+    if (isInBody(at)) put(tree, at, JSON.stringify(value))
+    else if (typeof at === 'string' && value !== null) headers[at.slice('header:'.length).toLowerCase()] = String(value)
+  }
+  if (!isBare) put(tree, shape.items, items)
+  if (shape.total !== null) say(shape.total, total)
+  const next = nextOf(paging, page)
+  const isCursor = paging.style === 'cursor'
+  if (shape.next !== null && window !== null) {
+    const { at, kind } = shape.next
+    say(at, next?.[kind ?? (isCursor ? 'text' : 'link')] ?? null)
+  }
+  if (next !== null && isCursor && !isInBody(shape.next?.at)) headers['x-next-cursor'] = next.text
+  if (next !== null && (paging.style === 'link' || shape.next?.at === 'header:link'))
+    headers.link = `<${next.link}>; rel="next"`
+  return { body: isBare ? items : render(tree), headers }
 }

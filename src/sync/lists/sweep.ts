@@ -6,6 +6,7 @@ import { ApiError, messageOf } from '../../errors.ts'
 import { keepPages, type ListPage } from '../../state/remembered/list-pages.ts'
 import { liveRows } from '../../state/row-counts.ts'
 import type { Task } from '../../state/runs/tasks.ts'
+import { readDetected } from '../../state/shared/detected-settings.ts'
 import { batches } from '../batches.ts'
 import type { ChangeSet } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
@@ -16,6 +17,7 @@ import { changesOfPages, pageBatches } from './list-records.ts'
 import { doubtPageBase, resolvePaging } from './paging.ts'
 import { type Checkpoint, firstCheckpoint, nextVariant, passNumber, unprovenEnd } from './progress.ts'
 import { leaveOut, refusedBy } from './refused-query.ts'
+import { notingShape, shapeSetting } from './shape.ts'
 import { isSummary } from './summary.ts'
 import { keptPages, pageToKeep } from './unchanged-pages.ts'
 import { doubtWindows, type Pass, pagesOf, passesOf, refusalOfWindow } from './windows.ts'
@@ -70,6 +72,9 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
   if (start.ended) return endPass(run, pass, start)
   const { paging, pageBase, probed } = await resolvePaging(run, query)
   const ahead = await recordsAhead(run, pass, start)
+  const showsShape = pass.part === undefined && start.variant === 0 && start.next === null
+  const shape = showsShape ? await readDetected(context.database.pool, shapeSetting(run.stream.name)) : null
+  const mayBeKept = pass.part !== 'newest' && !(showsShape && shape === null)
   const source = context.api.list({
     endpoint: reads.list,
     query: { ...query },
@@ -77,12 +82,12 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     pageBase,
     signal,
     mayBeRefused: Object.keys(query).length > 0,
-    // Whether the newest come first is determined from the records.
-    ...(pass.part === 'newest' ? {} : { kept: await keptPages(run, start) }),
+    // Whether the newest come first is determined from the records, and the shape of a list from what stands beside them.
+    ...(mayBeKept && { kept: await keptPages(run, start) }),
     ...(start.next === null ? {} : { from: start.next }),
     ...(ahead !== undefined && { ahead }),
   })
-  const pages = pagesOf(run, pass, source)
+  const pages = pagesOf(run, pass, showsShape ? notingShape(run, source, shape?.value) : source)
   const arrived = batches(pages, { limit: rowsPerCommit, lingerMs, weightOf, startsAtOnce: true })
   let at = start
   try {

@@ -2,7 +2,7 @@
 
 import { findStream, parentOf, streams, withAncestors } from '../../catalog/catalog.ts'
 import { referenceStreams } from '../../catalog/reference-data.ts'
-import { about, count, counted, duration, freshAsOf, instant, relative } from '../../format.ts'
+import { about, count, counted, duration, instant, relative } from '../../format.ts'
 import type { FinishedRun, RunningRun, StreamFreshness } from '../../inspect/page-queries.ts'
 import type { Freshness, StreamStatus } from '../../inspect/queries.ts'
 import { type PageFacts, runsShown } from '../page-facts.ts'
@@ -57,17 +57,26 @@ type Row = {
   readonly bad: number
 }
 
+/** The age of a stream, and below it that of its hot window, on a line of its own; the target stands with its age. */
+function age({ stream: { asOf, hotAsOf, countsAsOf }, fresh }: Row, now: Date): Html {
+  const target = fresh?.targetS ?? null
+  const note = html` <span class="note whole">${target === null ? 'no target' : `of ${about(target)}`}</span>`
+  const whole = relative(asOf, now) ?? 'never'
+  if (asOf === null || hotAsOf === null) return html`${whole}${note}`
+  const isOfHot = countsAsOf !== null && countsAsOf > asOf
+  return html`${whole}${!isOfHot && note} <span class="below">hot ${relative(hotAsOf, now)}${isOfHot && note}</span>`
+}
+
 function row(each: Row, now: Date): Html {
   const { stream, fresh, runs, bad } = each
   const state = fresh?.state ?? 'unknown'
   const isFirstRead = state === 'unknown' && each.running !== undefined
-  const target = fresh?.targetS ?? null
   return html`<tr><th scope="row">${streamLink(stream.stream)}</th>
 <td data-label="State"><span class="state ${isFirstRead ? 'busy' : freshnessTones[state]}">${isFirstRead ? 'reading' : state}</span>${fresh?.lastRunStatus === 'held' && html` <span class="badge">held</span>`}${stream.paused !== null && html` <span class="note">paused</span>`}${
     bad > 0 && html` <span class="badge" title="${counted(bad, 'record')} in quarantine">${count(bad)} bad</span>`
   }</td>
 <td data-label="Rows" class="number">${count(stream.rowsSoFar ?? stream.rows)}</td>
-<td data-label="As of">${freshAsOf(stream, now)} <span class="note">${target === null ? 'no target' : `of ${about(target)}`}</span></td>
+<td data-label="As of">${age(each, now)}</td>
 <td data-label="Last runs">${plots(stream.stream, runs)}</td>
 <td data-label="Last run">${lastRun(each)}</td>
 <td data-label="Next">${stream.nextDueAt === null ? html`<span class="note">–</span>` : stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now)}</td></tr>`

@@ -16,7 +16,7 @@ export const styleSheet = `:root{color-scheme:light dark;
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--ground);color:var(--text);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",sans-serif}
-header,main{max-width:1180px;margin:0 auto;padding:0 20px}
+header,main{max-width:1220px;margin:0 auto;padding:0 20px}
 main:focus{outline:none}
 header{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:center;gap:4px 24px;padding-top:16px}
 .brand{margin:0;font-weight:650;letter-spacing:.01em}
@@ -63,6 +63,7 @@ ul{margin:0;padding:0;list-style:none}
 .facts dd{margin:0;overflow-wrap:anywhere}
 td{overflow-wrap:anywhere}
 .whole{white-space:nowrap}
+.below{display:block}
 .now{min-height:190px}
 .running li{display:grid;grid-template-columns:minmax(150px,240px) minmax(80px,200px) 1fr;gap:4px 14px;align-items:center;padding:3px 0}
 .running li.note{display:block}
@@ -77,15 +78,16 @@ table.narrow{width:auto;min-width:220px}
 th,td{text-align:left;padding:5px 14px 5px 0;border-top:1px solid var(--line);vertical-align:middle;font-weight:400}
 thead th{color:var(--note);font-size:13px;border-top:0;white-space:nowrap}
 tbody th{font-weight:550}
-.streams{table-layout:fixed;min-width:1060px}
-.streams th,.streams td{white-space:nowrap}
-.streams th:nth-child(1){width:23%}
-.streams th:nth-child(2){width:8%}
-.streams th:nth-child(3){width:6%}
-.streams th:nth-child(4){width:16%}
-.streams th:nth-child(5){width:20%}
-.streams th:nth-child(6){width:19%}
-.streams th:nth-child(7){width:8%;padding-right:0}
+.streams{table-layout:fixed;min-width:1134px}
+.streams thead th:nth-child(2){width:94px}
+.streams thead th:nth-child(3){width:88px}
+.streams thead th:nth-child(4){width:209px}
+.streams thead th:nth-child(5){width:220px}
+.streams thead th:nth-child(6){width:200px}
+.streams thead th:nth-child(7){width:80px}
+.streams tbody th{overflow-wrap:anywhere}
+.streams .number{white-space:nowrap}
+.streams :is(th,td):last-child{padding-right:0}
 .number{text-align:right}
 td.number+td,th.number+th{padding-left:8px}
 .state{display:inline-block;border-radius:20px;padding:0 10px;font-size:13px;line-height:21px;white-space:nowrap;color:var(--mute);background:var(--mute-soft)}
@@ -156,7 +158,7 @@ h1{font-size:23px}h1[role=status]{font-size:18px}
 .wide table,.wide tbody{display:block;min-width:0}
 .wide thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .wide tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 14px;border-top:1px solid var(--line);padding:8px 0}
-.wide td,.wide tbody th,.streams th:nth-child(n),.streams td{display:block;width:auto;border:0;padding:0;text-align:left;font-size:14px;white-space:normal}
+.wide td,.wide tbody th{display:block;width:auto;border:0;padding:0;text-align:left;font-size:14px;white-space:normal}
 .wide td.number+td{padding-left:0}
 .wide tbody th{flex:1 1 62%;font-size:15px;overflow-wrap:anywhere}
 .wide td::before{content:attr(data-label) " ";color:var(--note)}
