@@ -180,21 +180,32 @@ export function createLists(
       const total = Number(page.counted ?? page.total ?? start.total)
       // Otherwise it counts what no row and no entry of the change log stands for.
       if (page.bad === 0) start.learn(total)
-      const items = `[${page.records.map((record) => presentText(caller, stream, record)).join(',')}]`
-      const { body, headers } = shaped(paging, {
+      const { before, after, headers } = shaped(paging, {
         shape: await shapes(stream, paging),
-        items,
         total,
         window,
         pageBase,
         list,
         url: `${path}?${request.search}`,
       })
-      // Bytes, because a text would be encoded once for its tag and once more to be sent: a quarter of the time of a page.
-      const bytes = Buffer.from(body)
-      return { body: bytes, headers, asOf, tag: bodyTag(caller, String(total), bytes) }
+      const records = page.records.map((record) => presentText(caller, stream, record))
+      const body = bytesOf(`${before}[`, records, `]${after}`)
+      return { body, headers, asOf, tag: bodyTag(caller, String(total), body) }
     }
   }
+}
+
+/**
+ * A page as bytes. As one text it would be encoded once for its tag and once more to be sent. A page of 100 rentals is 200 kB: each
+ * copy of it as a text takes 50 pages of memory that the system must hand out, a third of a millisecond.
+ */
+function bytesOf(before: string, records: readonly string[], after: string): Buffer {
+  const parts = records.flatMap((record, index) => (index === 0 ? [record] : [',', record]))
+  const all = [before, ...parts, after]
+  const bytes = Buffer.allocUnsafe(all.reduce((sum, part) => sum + Buffer.byteLength(part), 0))
+  let at = 0
+  for (const part of all) at += bytes.write(part, at)
+  return bytes
 }
 
 /** When the list was complete. @throws Refusal 503 or 400 where the mirror does not know which records are on it */

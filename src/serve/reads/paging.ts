@@ -42,13 +42,19 @@ export function windowOf(query: Query, paging: PagingSettings, pageBase: number,
   return { size, offset: (page - pageBase) * size }
 }
 
+/** Stands for the records while the rest is written: no JSON text holds it. */
+const records = '\0'
+
 /** A list as it is answered. */
-type Shaped = { readonly body: string; readonly headers: Readonly<Record<string, string>> }
+type Shaped = {
+  /** JSON text around the array of records. */
+  readonly before: string
+  readonly after: string
+  readonly headers: Readonly<Record<string, string>>
+}
 
 type ShapedOf = {
   readonly shape: ListShape
-  /** JSON text: an array. */
-  readonly items: string
   readonly total: number
   readonly window: Window | null
   readonly pageBase: number
@@ -108,7 +114,7 @@ function nextOf(paging: PagingSettings, { total, window, pageBase, list, url }: 
 
 /** Puts the records into the shape of the API's lists: bare, or at their place in an envelope. */
 export function shaped(paging: PagingSettings, page: ShapedOf): Shaped {
-  const { shape, items, total, window } = page
+  const { shape, total, window } = page
   const headers: Record<string, string> = { 'x-total-count': String(total) }
   const tree: Tree = new Map()
   const isBare = shape.items.length === 0
@@ -117,7 +123,7 @@ export function shaped(paging: PagingSettings, page: ShapedOf): Shaped {
     if (isInBody(at)) put(tree, at, JSON.stringify(value))
     else if (typeof at === 'string' && value !== null) headers[at.slice('header:'.length).toLowerCase()] = String(value)
   }
-  if (!isBare) put(tree, shape.items, items)
+  if (!isBare) put(tree, shape.items, records)
   if (shape.total !== null) say(shape.total, total)
   const next = nextOf(paging, page)
   const isCursor = paging.style === 'cursor'
@@ -128,5 +134,6 @@ export function shaped(paging: PagingSettings, page: ShapedOf): Shaped {
   if (next !== null && isCursor && !isInBody(shape.next?.at)) headers['x-next-cursor'] = next.text
   if (next !== null && (paging.style === 'link' || shape.next?.at === 'header:link'))
     headers.link = `<${next.link}>; rel="next"`
-  return { body: isBare ? items : render(tree), headers }
+  const [before = '', after = ''] = isBare ? [] : render(tree).split(records)
+  return { before, after, headers }
 }

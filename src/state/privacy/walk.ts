@@ -439,7 +439,7 @@ class Walk {
   }
 }
 
-const cutOff = (): Error => new Error('What was to be protected is not JSON.')
+const cutOff = (): Error => new Error('The record to protect is not JSON.')
 
 /** Whether a character belongs to a number, or to `true`, `false` or `null`. */
 const isPart = (unit: number): boolean =>
