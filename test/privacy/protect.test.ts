@@ -33,6 +33,16 @@ describe('a record as it may be stored', () => {
     expect(new Protector(settings('keep')).protect(users, record)).toBe(record)
   })
 
+  it('has hashes for texts of any length', () => {
+    for (const length of [65_000, 65_536, 200_000]) {
+      const record = { id: 1, message: 'é'.repeat(length), status: 'PENDING' }
+      expect(new Protector(settings('hash')).protect(rentals, record)).toEqual({
+        ...record,
+        message: hash('message', record.message),
+      })
+    }
+  })
+
   it('names no country of a person', () => {
     const record = {
       id: 7,
