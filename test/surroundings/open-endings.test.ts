@@ -108,7 +108,7 @@ describe('a list that is read by page numbers', () => {
       'and names a total that is too small is partial',
       (asked) => ({ body: { data: pageOf(asked), total: 7 } }),
       'partial',
-      'a total of 7, and answered 13 records.*API_TOTAL_PATH=none',
+      'a total of 7, but returned 13 records.*API_TOTAL_PATH=none',
     ],
   ]
   for (const [name, reply, status, error] of cases.filter((_, place) => isFull || place % 3 === 0))
