@@ -293,7 +293,7 @@ describe.runIf(there && isFull)('Redis that is not there when a worker starts', 
       const ask = async (path: string): Promise<string> => (await fetch(`http://127.0.0.1:${port}${path}`)).text()
       try {
         await expect.poll(() => worker.text(), { timeout: 60_000 }).toContain('Running. Next')
-        expect(worker.text()).toMatch(/"event":"queue_absent".*Check REDIS_URL.*the work is done without it/)
+        expect(worker.text()).toMatch(/"event":"queue_absent".*Check REDIS_URL.*the worker works without it/)
         expect(await differences(database, [])).toEqual([])
         const { rows } = await database.pool.query<{ id: string }>(
           `select outbox.enqueue('rental.update', jsonb_build_object('rentalId', id), '{"referenceId": "R-1"}')::text as id
