@@ -65,7 +65,7 @@ function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson)
     passedOn: `insert into mirror.change_log (epoch, stream, key, operation, diff)
   select (select mirror.feed_epoch()), '${stream.name}', jsonb_build_object('${id}', ${id}), 'update',
     jsonb_build_object(${columns.map((name) => `${literal(name)}, jsonb_build_array(null, ${name})`).join(', ')})
-  from mirror.${stream.name} where ${id} in (select (key ->> '${id}')::bigint from unnest($1::jsonb[]) key)
+  from mirror.${stream.name} where ${id} = any (array(select (key ->> '${id}')::bigint from unnest($1::jsonb[]) key))
     and (${column} = any($2::bigint[])) is not true and _deleted_at is null`,
     /**
      * Quarantined records lose only the person. A payload that jsonb could not hold is a text, and is removed whole.
