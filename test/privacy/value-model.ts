@@ -4,8 +4,8 @@ import { isObject, type Json, textOf } from '../../src/api/wire/json.ts'
 import { embeddedPerson } from '../../src/catalog/catalog.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
 import { exactMember, isHash, normalValue } from '../../src/state/privacy/hash.ts'
+import { type Node, stays } from '../../src/state/privacy/nodes.ts'
 import type { Erased, Protector } from '../../src/state/privacy/protect.ts'
-import { type Node, stays } from '../../src/state/privacy/walk.ts'
 
 /** A record of a stream as it may be stored. */
 export function protectedValue(protector: Protector, erased: Erased, stream: StreamDef, record: Json): Json {

@@ -5,8 +5,9 @@
 import { get, isObject, type Json, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
 import { embeddedPerson, streamNamed, streams } from '../../catalog/catalog.ts'
 import type { Column, StreamDef } from '../../catalog/types.ts'
+import { type Node, personal, Rules, stays } from './nodes.ts'
 import { type Action, actionOf, type PrivacySettings } from './rules.ts'
-import { type Node, personal, Rules, stays, written } from './walk.ts'
+import { written } from './walk.ts'
 
 /** Users and crew members of whom only the key is kept, by `keyText`. */
 export type Erased = { readonly users: ReadonlySet<string>; readonly crew: ReadonlySet<string> }

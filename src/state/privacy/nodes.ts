@@ -1,0 +1,110 @@
+// What becomes of each value of a record, by the fields that are known and by names. Pure.
+
+import type { Hasher } from './hash.ts'
+import type { Action } from './rules.ts'
+
+/** What becomes of a value. */
+export type Node = {
+  /** Of a value that is personal. */
+  readonly act: Action
+  /** For an unknown field: only text is hashed. */
+  readonly textOnly: boolean
+  /** For an object: the treatment of its members; null: they are treated by their names. */
+  readonly members: ReadonlyMap<string, Node> | null
+  /** What becomes of members that are not among them; null: they are treated by their names. */
+  readonly rest: Node | null
+  /** The object is a user, who may be erased. */
+  readonly isUser: boolean
+  /** The field is known to hold a number, a date or a truth value: any other text may be anything. */
+  readonly isTyped: boolean
+  /** It is dropped whatever it is, null and empty text included. */
+  readonly isCut: boolean
+}
+
+export const stays: Node = {
+  ...{ act: 'keep', textOnly: false, members: null, rest: null },
+  ...{ isUser: false, isTyped: false, isCut: false },
+}
+
+export const personal = (act: Action, textOnly = false): Node => ({ ...stays, act, textOnly })
+
+/** What all walks of one set of rules share. */
+export class Rules {
+  /** What becomes of a user's name where the user should stand. */
+  readonly mode: Action
+  readonly hasher: Hasher | null
+  readonly byName: ReadonlyMap<string, Node>
+  /** Ids of users of whom only the id is kept. */
+  readonly erased: ReadonlySet<string>
+  readonly #names = new Map<Node, Names>()
+
+  constructor(mode: Action, hasher: Hasher | null, byName: ReadonlyMap<string, Node>, erased: ReadonlySet<string>) {
+    this.mode = mode
+    this.hasher = hasher
+    this.byName = byName
+    this.erased = erased
+  }
+
+  /** What becomes of the members of an object. */
+  namesOf(node: Node): Names {
+    const known = this.#names.get(node)
+    if (known !== undefined) return known
+    const { members, rest } = node
+    const own = members ?? new Map<string, Node>()
+    const names =
+      members === null || rest === null
+        ? new Names(new Map([...this.byName, ...own]), stays)
+        : new Names(new Map([['id', rest.textOnly ? stays : rest], ...own]), rest)
+    this.#names.set(node, names)
+    return names
+  }
+}
+
+/** What becomes of the members of an object, by their names. */
+export class Names {
+  readonly #nodes: ReadonlyMap<string, Node>
+  readonly #otherwise: Node
+  /** A hash table of the names, by `digestWith`: most names of a record are none of them, and are not made a text to find that out. */
+  readonly #digests: Int32Array
+  readonly #places: ({ readonly name: string; readonly node: Node } | null)[]
+
+  /** @param otherwise what becomes of members with other names */
+  constructor(nodes: ReadonlyMap<string, Node>, otherwise: Node) {
+    this.#nodes = nodes
+    this.#otherwise = otherwise
+    const size = 2 ** Math.ceil(Math.log2(4 * (nodes.size + 1)))
+    this.#digests = new Int32Array(size)
+    this.#places = new Array(size).fill(null)
+    for (const [name, node] of nodes) {
+      const digest = digestOf(name)
+      let place = digest & (size - 1)
+      while (this.#places[place] !== null) place = (place + 1) & (size - 1)
+      this.#places[place] = { name, node }
+      this.#digests[place] = digest
+    }
+  }
+
+  /** Of the name that stands at a place of the text. */
+  at(json: string, from: number, to: number, digest: number): Node {
+    const last = this.#digests.length - 1
+    for (let place = digest & last; ; place = (place + 1) & last) {
+      const known = this.#places[place] ?? null
+      if (known === null) return this.#otherwise
+      if (this.#digests[place] === digest && known.name.length === to - from && json.startsWith(known.name, from))
+        return known.node
+    }
+  }
+
+  of(name: string): Node {
+    return this.#nodes.get(name) ?? this.#otherwise
+  }
+}
+
+/** The digest of a text, unit by unit, beginning with 0. */
+export const digestWith = (digest: number, unit: number): number => (Math.imul(digest, 31) + unit) | 0
+
+export function digestOf(text: string): number {
+  let digest = 0
+  for (let i = 0; i < text.length; i++) digest = digestWith(digest, text.charCodeAt(i))
+  return digest
+}
