@@ -12,19 +12,22 @@ type Bounds = {
  * Wraps a function that makes the same of the same text. Texts that were not used while `most` others came are forgotten: a second
  * map takes over when the first is full, so no order of use is kept.
  */
-export function memo(make: (text: string) => string, { most, longest }: Bounds): (text: string) => string {
-  let known = new Map<string, string>()
-  let older = new Map<string, string>()
+export function memo<T>(make: (text: string) => T, { most, longest }: Bounds): (text: string) => T {
+  let known = new Map<string, T>()
+  let older = new Map<string, T>()
   return (text) => {
+    if (text.length > longest) return make(text)
     const before = known.get(text)
     if (before !== undefined) return before
     const made = older.get(text) ?? make(text)
-    if (text.length > longest) return made
     if (known.size >= most) {
       older = known
       known = new Map()
     }
-    known.set(text, made)
+    known.set(detached(text), made)
     return made
   }
 }
+
+/** A copy of the text. V8 makes a part of a text a view of the whole: to remember it would keep the whole. */
+const detached = (text: string): string => JSON.parse(JSON.stringify(text)) as string

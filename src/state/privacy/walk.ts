@@ -1,7 +1,7 @@
 // Writes a record without what must not be stored, from its JSON: only what changes is decoded and written anew. Pure.
 
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
-import { exactMember, isHash, normalValue } from './hash.ts'
+import { exactMember, type Hasher, isHash } from './hash.ts'
 import { digestOf, digestWith, type Names, type Node, type Rules } from './nodes.ts'
 import type { Action } from './rules.ts'
 
@@ -102,7 +102,7 @@ class Walk {
       return end
     }
     if (node.act === 'drop' || node.textOnly) return ~end
-    this.#replace(at, end, `"${this.#hash(String(textOf(this.#parsed(at, end))))}"`)
+    this.#replace(at, end, `"${this.#hasher().of(String(textOf(this.#parsed(at, end))))}"`)
     return end
   }
 
@@ -124,13 +124,11 @@ class Walk {
   }
 
   #personalText(at: number, end: number, act: Action, nameAt: number): number {
-    const value = this.#textOf(at, end)
-    if (value.trim() === '') return end
-    if (act === 'drop') return ~end
-    if (isHash(value)) return end
-    const normal = normalValue(nameAt < 0 ? '' : this.#textOf(nameAt, this.#pastString(nameAt)), value)
-    this.#replace(at, end, `"${this.#hash(normal)}"`)
-    if (normal !== value) this.#exact = this.#hash(value)
+    if (act === 'drop') return this.#textOf(at, end).trim() === '' ? end : ~end
+    const name = nameAt < 0 ? '' : this.#textOf(nameAt, this.#pastString(nameAt))
+    const { json, exact } = this.#hasher().inPlaceOf(this.#json.slice(at + 1, end - 1), name)
+    if (json !== null) this.#replace(at, end, json)
+    if (exact !== '') this.#exact = exact
     return end
   }
 
@@ -257,10 +255,10 @@ class Walk {
     return isErased
   }
 
-  #hash(text: string): string {
+  #hasher(): Hasher {
     const { hasher } = this.#rules
     if (hasher === null) throw new Error('A value must be hashed, but there is no key.')
-    return hasher.of(text)
+    return hasher
   }
 
   /** Writes `json` in place of the text from `at` to `end` (exclusively). */
