@@ -1,5 +1,7 @@
 // What was made of the latest texts is remembered, and no more than that.
 
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { memo } from '../src/memo.ts'
@@ -29,4 +31,21 @@ it('makes a text once while it is used, again after enough others, and long ones
   remembered('long')
   remembered('long')
   expect(made.filter((text) => text === 'long')).toHaveLength(2)
+})
+
+it('does not keep a whole record in memory for the part of it that it remembers', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const remembered = memo((text) => text.length, { most: 1_000, longest: 100 })
+  const used = (): number => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const before = used()
+  for (let i = 0; i < 1_000; i++) {
+    const record = Buffer.alloc(20_000, `a record with many fields, the ${i}th one `).toString()
+    remembered(record.slice(0, 60))
+  }
+  // The records are 20 MB, what is remembered of them is 0.1.
+  expect(used() - before).toBeLessThan(5_000_000)
 })

@@ -64,9 +64,9 @@ export class Rules {
 export class Names {
   readonly #nodes: ReadonlyMap<string, Node>
   readonly #otherwise: Node
-  /** A hash table of the names, by `digestWith`: most names of a record are none of them, and are not made a text to find that out. */
+  /** A hash table of the names, by `digestAt`: most names of a record are none of them, and are not made a text to find that out. */
   readonly #digests: Int32Array
-  readonly #places: ({ readonly name: string; readonly node: Node } | null)[]
+  readonly #places: ({ readonly name: Uint16Array; readonly node: Node } | null)[]
 
   /** @param otherwise what becomes of members with other names */
   constructor(nodes: ReadonlyMap<string, Node>, otherwise: Node) {
@@ -75,8 +75,9 @@ export class Names {
     const size = 2 ** Math.ceil(Math.log2(4 * (nodes.size + 1)))
     this.#digests = new Int32Array(size)
     this.#places = new Array(size).fill(null)
-    for (const [name, node] of nodes) {
-      const digest = digestOf(name)
+    for (const [text, node] of nodes) {
+      const name = Uint16Array.from({ length: text.length }, (_, index) => text.charCodeAt(index))
+      const digest = digestAt(name, 0, name.length)
       let place = digest & (size - 1)
       while (this.#places[place] !== null) place = (place + 1) & (size - 1)
       this.#places[place] = { name, node }
@@ -84,14 +85,14 @@ export class Names {
     }
   }
 
-  /** Of the name that stands at a place of the text. */
-  at(json: string, from: number, to: number, digest: number): Node {
+  /** Of the name that stands at a place of a text in UTF-16. */
+  at(units: Uint16Array, from: number, to: number): Node {
+    const digest = digestAt(units, from, to)
     const last = this.#digests.length - 1
     for (let place = digest & last; ; place = (place + 1) & last) {
       const known = this.#places[place] ?? null
       if (known === null) return this.#otherwise
-      if (this.#digests[place] === digest && known.name.length === to - from && json.startsWith(known.name, from))
-        return known.node
+      if (this.#digests[place] === digest && isAt(known.name, units, from, to)) return known.node
     }
   }
 
@@ -100,11 +101,15 @@ export class Names {
   }
 }
 
-/** The digest of a text, unit by unit, beginning with 0. */
-export const digestWith = (digest: number, unit: number): number => (Math.imul(digest, 31) + unit) | 0
+/** A digest of a text: of its length, its ends and its middle. */
+function digestAt(units: Uint16Array, from: number, to: number): number {
+  const [first, middle, last] = [units[from], units[(from + to) >> 1], units[to - 1]] as [number, number, number]
+  return (Math.imul(Math.imul(Math.imul(first, 31) + middle, 31) + last, 31) + to - from) | 0
+}
 
-export function digestOf(text: string): number {
-  let digest = 0
-  for (let i = 0; i < text.length; i++) digest = digestWith(digest, text.charCodeAt(i))
-  return digest
+/** Whether a name, and no more, stands at a place of a text. */
+function isAt(name: Uint16Array, units: Uint16Array, from: number, to: number): boolean {
+  if (name.length !== to - from) return false
+  for (let i = 0; i < name.length; i++) if (name[i] !== units[from + i]) return false
+  return true
 }

@@ -2,7 +2,7 @@
 
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
 import { exactMember, type Hasher, isHash } from './hash.ts'
-import { digestOf, digestWith, type Names, type Node, type Rules } from './nodes.ts'
+import type { Names, Node, Rules } from './nodes.ts'
 import type { Action } from './rules.ts'
 
 /** What may stand for a number, a date or a truth value. */
@@ -14,25 +14,28 @@ const cut = '"…"'
 const quote = 0x22
 const backslash = 0x5c
 const comma = 0x2c
+const underscore = 0x5f
 const openObject = 0x7b
 const closeObject = 0x7d
 const openArray = 0x5b
 const closeArray = 0x5d
 
-const exactDigest = digestOf(exactMember)
-
 /** Room for the text at hand. */
 const room = new Uint16Array(65_536)
 const roomBytes = Buffer.from(room.buffer)
 
-/** A text as UTF-16, until the next one: reading it from here takes half of the time that `charCodeAt` takes. */
+/**
+ * A text as UTF-16, until the next one: reading it from here takes half of the time that `charCodeAt` takes. Two quotes follow it:
+ * what looks for a quote, even behind a backslash, or for what is no white space, need not look for the end as well.
+ */
 function unitsOf(json: string): Uint16Array {
-  if (json.length <= room.length) {
-    roomBytes.write(json, 'utf16le')
-    return room
-  }
-  const units = new Uint16Array(json.length)
-  Buffer.from(units.buffer).write(json, 'utf16le')
+  const { length } = json
+  const fits = length + 2 <= room.length
+  const units = fits ? room : new Uint16Array(length + 2)
+  const bytes = fits ? roomBytes : Buffer.from(units.buffer)
+  bytes.write(json, 'utf16le')
+  units[length] = quote
+  units[length + 1] = quote
   return units
 }
 
@@ -166,7 +169,6 @@ class Walk {
     let at = this.#pastSpace(begin + 1)
     if (this.#units[at] === closeObject) return at + 1
     const units = this.#units
-    const { length } = this.#json
     const names = this.#rules.namesOf(node)
     const [outBefore, fromBefore] = [this.#out, this.#from]
     let lastEnd = 0
@@ -177,19 +179,14 @@ class Walk {
       const out = this.#out
       const from = this.#from
       let i = at + 1
-      let digest = 0
       let isEscaped = false
-      for (; i < length; i++) {
-        const unit = units[i] as number
-        if (unit === quote) break
-        if (unit === backslash) {
+      for (; units[i] !== quote; i++)
+        if (units[i] === backslash) {
           isEscaped = true
           i++
         }
-        digest = digestWith(digest, unit)
-      }
       const valueAt = this.#pastSpace(this.#pastSpace(i + 1) + 1)
-      const isExact = digest === exactDigest && this.#json.slice(at + 1, i) === exactMember
+      const isExact = units[at + 1] === underscore && this.#json.slice(at + 1, i) === exactMember
       let end: number
       if (isExact) {
         end = this.#pastValue(valueAt)
@@ -200,7 +197,7 @@ class Walk {
         if (!isHeldHere) end = ~end
       } else {
         this.#exact = ''
-        const own = isEscaped ? names.of(this.#textOf(at, i + 1)) : names.at(this.#json, at + 1, i, digest)
+        const own = isEscaped ? names.of(this.#textOf(at, i + 1)) : names.at(units, at + 1, i)
         end = this.#value(valueAt, own, at)
         if (this.#exact !== '' && units[valueAt] === quote) {
           exact ??= []
@@ -291,20 +288,16 @@ class Walk {
   #pastSpace(at: number): number {
     const units = this.#units
     let i = at
-    while ((units[i] as number) <= 0x20 && i < this.#json.length) i++
+    while ((units[i] as number) <= 0x20) i++
     return i
   }
 
   #pastString(at: number): number {
     const units = this.#units
-    const { length } = this.#json
     let i = at + 1
-    for (; i < length; i++) {
-      const unit = units[i]
-      if (unit === quote) return i + 1
-      if (unit === backslash) i++
-    }
-    throw cutOff()
+    for (; units[i] !== quote; i++) if (units[i] === backslash) i++
+    if (i >= this.#json.length) throw cutOff()
+    return i + 1
   }
 
   /** Goes past any value. */
