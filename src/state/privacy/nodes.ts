@@ -72,10 +72,11 @@ export class Names {
   constructor(nodes: ReadonlyMap<string, Node>, otherwise: Node) {
     this.#nodes = nodes
     this.#otherwise = otherwise
-    const size = 2 ** Math.ceil(Math.log2(4 * (nodes.size + 1)))
+    const others = [...nodes].filter(([, node]) => node !== otherwise)
+    const size = 2 ** Math.ceil(Math.log2(4 * (others.length + 1)))
     this.#digests = new Int32Array(size)
     this.#places = new Array(size).fill(null)
-    for (const [text, node] of nodes) {
+    for (const [text, node] of others) {
       const name = Uint16Array.from({ length: text.length }, (_, index) => text.charCodeAt(index))
       const digest = digestAt(name, 0, name.length)
       let place = digest & (size - 1)
