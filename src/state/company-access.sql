@@ -19,13 +19,12 @@ begin
   return (
     with recursive memberships (role) as (
       select known.oid union select m.roleid from memberships s join pg_auth_members m on m.member = s.role
-        where not exists (select from sync.access_tokens t join pg_roles p on p.rolname = t.role where p.oid = m.roleid)
+        where not exists (select from sync.access_tokens t where t.role = pg_get_userbyid(m.roleid))
     )
     select array_agg(distinct s.company) from (
       select unnest(t.companies) from sync.access_tokens t where t.role = role_name
       union all
-      select unnest(g.companies) from memberships s join pg_roles r on r.oid = s.role
-        join company_access.grants g on g.role = r.rolname
+      select unnest(g.companies) from memberships s join company_access.grants g on g.role = pg_get_userbyid(s.role)
         where pg_has_role(known.oid, s.role, 'usage') or pg_has_role(known.oid, s.role, become)) s (company));
 end $$;
 
