@@ -10,22 +10,27 @@ create or replace function company_access.of_role(role_name name) returns bigint
 declare
   become constant text := case when current_setting('server_version_num')::int >= 160000 then 'set' else 'member' end;
   known record;
+  companies bigint[];
 begin
   select r.oid, r.rolsuper or r.rolbypassrls or pg_has_role(r.oid, current_user, 'usage') as bypasses into known
     from pg_roles r where r.rolname = role_name;
   if known.bypasses is distinct from false then
     return null;
   end if;
-  return (
-    with recursive memberships (role) as (
-      select known.oid union select m.roleid from memberships s join pg_auth_members m on m.member = s.role
-        where not exists (select from sync.access_tokens t where t.role = pg_get_userbyid(m.roleid))
-    )
-    select array_agg(distinct s.company) from (
-      select unnest(t.companies) from sync.access_tokens t where t.role = role_name
-      union all
-      select unnest(g.companies) from memberships s join company_access.grants g on g.role = pg_get_userbyid(s.role)
-        where pg_has_role(known.oid, s.role, 'usage') or pg_has_role(known.oid, s.role, become)) s (company));
+  select t.companies into companies from sync.access_tokens t where t.role = role_name;
+  -- Usually there are none: memberships are followed only for them.
+  if exists (select from company_access.grants) then
+    companies := companies || (
+      with recursive memberships (role) as (
+        select known.oid union select m.roleid from memberships s join pg_auth_members m on m.member = s.role
+          where not exists (select from sync.access_tokens t where t.role = pg_get_userbyid(m.roleid))
+      )
+      select array_agg(distinct of_grant.company)
+      from memberships s join company_access.grants g on g.role = pg_get_userbyid(s.role)
+        cross join unnest(g.companies) of_grant (company)
+      where pg_has_role(known.oid, s.role, 'usage') or pg_has_role(known.oid, s.role, become));
+  end if;
+  return companies;
 end $$;
 
 -- The same for the caller: for the role that it has become, else for the one it logged in as. So `set role` never

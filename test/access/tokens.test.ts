@@ -136,6 +136,24 @@ describe('the role of a token', () => {
     expect(await as(other.role, ids)).toEqual([{ id: 10 }, { id: 20 }])
   })
 
+  it('that is a member of a restricted role sees the companies of both, and its server everything', async () => {
+    const [shared, server] = [`shared_${mark}`, `apart_${mark}`]
+    await mirror.all(`create role ${shared} nologin; create role ${server} nologin in role boat_mirror_partner`)
+    expect((await cli.run(['access', 'grant', shared, '--companies', '2'])).code).toBe(0)
+    const both = await create('both', '--companies', '1', '--server', server)
+    const lent = await create('lent', '--server', server)
+    await mirror.all(`grant ${shared} to ${both.role}, ${lent.role}`)
+    const ids = 'select id::int as id from mirror.rentals order by id'
+    try {
+      expect(await as(both.role, ids)).toEqual([{ id: 10 }, { id: 20 }])
+      expect(await as(lent.role, ids)).toEqual([{ id: 20 }])
+      expect(await as(server, ids, server)).toEqual([{ id: 10 }, { id: 20 }])
+    } finally {
+      await cli.run(['access', 'revoke', shared])
+    }
+    expect(await as(both.role, ids)).toEqual([{ id: 10 }])
+  })
+
   it('may queue changes only with --write', async () => {
     const [reads, writes] = [await create('reads'), await create('writes', '--write')]
     const enqueue = `select outbox.enqueue('rental.update', '{"rentalId": 10}', '{"orderLink": "x"}') is not null as queued`
