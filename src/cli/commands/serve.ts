@@ -1,6 +1,7 @@
 // `serve`: the API from the mirror, until it is stopped. `worker` does it too where SERVE is on.
 
 import { once } from 'node:events'
+import { setFlagsFromString } from 'node:v8'
 import { startServe } from '../../serve/start.ts'
 import { shownAddress } from '../../text.ts'
 import type { CommandContext } from '../context.ts'
@@ -11,6 +12,8 @@ const patienceMs = 5_000
 
 export async function runServe(context: CommandContext): Promise<void> {
   const { config, log, signal } = context
+  // Answers wait for a collection, so the heap may grow to four times what is alive before the next one.
+  setFlagsFromString('--heap-growing-percent=300')
   await using app = await context.open({ schema: 'migrate', patienceMs })
   const { syncContext } = app
   await using server = await startServe({ config, log, listenUrl: await app.listenUrl(), syncContext })
