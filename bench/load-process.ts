@@ -10,6 +10,7 @@ export type LoadOptions = {
   /** What is read, drawn anew for each request. */
   readonly paths: readonly string[]
   readonly connections: number
+  /** How long is measured; a second of warming up comes before. */
   readonly seconds: number
   /** Requests a second over all connections; null: at full speed. */
   readonly perSecond: number | null
@@ -24,9 +25,8 @@ export type LoadResult = {
 }
 
 const { url, token, paths, connections, seconds, perSecond } = options<LoadOptions>()
-/** Before what counts: this process opens its connections and compiles its own code while it sends its first requests. */
+/** While it sends its first requests, this process opens its connections and compiles its own code: they do not count. */
 const warmUpMs = 1_000
-
 const pool = new Pool(url, { connections, pipelining: 1 })
 const headers = { authorization: `Bearer ${token}` }
 const times: number[] = []

@@ -228,7 +228,7 @@ it.skipIf(inGate)(
         expect(await worker.end('SIGKILL')).toBe('SIGKILL')
       }
       await arrivals(Number.POSITIVE_INFINITY)
-      // What the dead had borrowed counts as spent: 11 requests each, measured.
+      // What the dead had borrowed counts as spent.
       expect(arrived.length).toBeGreaterThanOrEqual(quota * 0.8)
 
       // Two thirds of an hour later nothing is free again; an hour after the first, all of it is.
