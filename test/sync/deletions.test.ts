@@ -94,7 +94,8 @@ describe('records that are gone', () => {
     expect(await living(), 'nothing is alive below a record that is gone').not.toEqual(before)
 
     mirror.sandbox.clearFaults()
-    await mirror.sync({ streams })
+    const runs = await mirror.sync({ streams })
+    expect(runs.map(({ stream, status }) => `${stream} ${status}`).sort()).toEqual(['rental_payments done', 'rentals done'])
     expect(await living()).toEqual(before)
   })
 
