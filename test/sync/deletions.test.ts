@@ -95,7 +95,10 @@ describe('records that are gone', () => {
 
     mirror.sandbox.clearFaults()
     const runs = await mirror.sync({ streams })
-    expect(runs.map(({ stream, status }) => `${stream} ${status}`).sort()).toEqual(['rental_payments done', 'rentals done'])
+    expect(runs.map(({ stream, status }) => `${stream} ${status}`).sort()).toEqual([
+      'rental_payments done',
+      'rentals done',
+    ])
     expect(await living()).toEqual(before)
   })
 
