@@ -2,10 +2,11 @@
 
 import type { ReadEndpoint, StreamDef } from '../catalog/types.ts'
 import { BoatMirrorError } from '../errors.ts'
+import type { TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
 import { clearQuarantine, quarantineRecords } from '../state/quarantine.ts'
 import { insertNewRecords } from '../state/remembered/new-records.ts'
-import { saveRecords } from '../state/remembered/records.ts'
+import { doubtDetails, keyText, saveRecords } from '../state/remembered/records.ts'
 import { changeSet, type Found, projected } from './change-set.ts'
 import { badHashes, goodKeys } from './commit.ts'
 import { listReading, type SyncContext } from './context.ts'
@@ -75,6 +76,17 @@ const requestOf = (
 ): Record<string, string> =>
   Object.fromEntries(parentKey.map((column, index) => [column, params[parentParams[index] ?? ''] ?? '']))
 
+/** The collections in which rows were written alone: they are no longer as a read of the whole collection left them. */
+const collectionsOf = (
+  tables: readonly TableWrite[],
+  counts: ReadonlyMap<string, WriteCounts>,
+): readonly { readonly stream: string; readonly key: string }[] =>
+  tables.flatMap(({ stream, rows }) => {
+    const { inserted = 0, updated = 0 } = counts.get(stream.name) ?? {}
+    if (stream.parentKey === undefined || inserted + updated === 0) return []
+    return rows.map(({ key }) => ({ stream: stream.name, key: keyText(key.slice(0, stream.parentKey?.length)) }))
+  })
+
 /** Writes what was found. @returns false where Postgres refuses the data */
 async function commitAlone(context: SyncContext, found: Found): Promise<boolean> {
   const { shownAfter, settings } = context
@@ -89,6 +101,7 @@ async function commitAlone(context: SyncContext, found: Found): Promise<boolean>
       const { tables, filled, bad } = changes
       const { counts, gone } = await applyWrites(client, { tables, filled })
       await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]), gone)
+      await doubtDetails(client, collectionsOf(tables, counts))
       await quarantineRecords(client, bad)
       await clearQuarantine(client, goodKeys(tables))
       return [...counts.values()].reduce((total, each) => total + each.inserted + each.updated + each.deleted, 0)

@@ -83,8 +83,8 @@ describe('records that are gone', () => {
 
     mirror.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}/payments', respond: { delayMs: 2_000 } })
     mirror.sandbox.resetRequests()
-    // Payments alone: a read of the rental itself would rightly bring it back.
-    const reading = mirror.sync({ streams: ['rental_payments'], full: true })
+    // The schedule reads payments alone: a read of the rental itself would rightly bring it back.
+    const reading = mirror.sync({ streams: ['rental_payments'], full: true, trigger: 'schedule' })
     const isAsked = ({ path }: { readonly path: string }): boolean => path === `/v3/rentals/${rental}/payments`
     await vi.waitUntil(() => mirror.sandbox.requests().some(isAsked), { timeout: 20_000, interval: 20 })
     const gone = { stream: streamNamed('rentals'), keys: [[rental]], source: 'a mistake', readAt: clock.now() }

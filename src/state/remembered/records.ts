@@ -1,7 +1,7 @@
 // sync.records: what is known of each record between reads (hashes, when its details were read), beside the mirror
 // because it changes at every read. Also keys as one text, as every table of `sync` has them.
 
-import { descendantsOf, streamNamed } from '../../catalog/catalog.ts'
+import { descendantsOf, streamNamed, streams } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, now, on, type Queryable, storableReadTime, textArray } from '../../database/sql.ts'
@@ -158,10 +158,10 @@ export const compareStates = (a: RecordState, b: RecordState): number =>
   compareText(a.stream, b.stream) || compareText(a.key, b.key)
 
 /**
- * Details read before a change was seen may be older than the rows: their content is not a reason to skip a later
- * read.
+ * Of two reads the later one stands in the rows, whichever is committed first. Details read before a change was seen may
+ * be older than the rows: their content is not a reason to skip a later read.
  */
-const savedDetailHash = `case when excluded.detail_hash is null then r.detail_hash
+const savedDetailHash = `case when excluded.detail_hash is null or excluded.detail_read_at < r.detail_read_at then r.detail_hash
       when excluded.detail_read_at < r.changed_at then null else excluded.detail_hash end`
 
 const saveStatement = (changed: boolean): string => `insert into sync.records as r
@@ -281,10 +281,13 @@ async function belowLiving(
 /** Records of one stream by their keys. */
 export type RecordKeys = { readonly stream: StreamDef; readonly keys: readonly (readonly string[])[] }
 
-/** Forgets gone records and the details below them, so that everything is read and written anew when one comes back. */
+/**
+ * Forgets gone records, so that they are read and written anew when they come back. Of the details below them it stays known
+ * that they are to be read anew: an answer may be on its way that is older than their tombstones.
+ */
 export async function forgetRecords(db: Queryable, gone: readonly RecordKeys[]): Promise<void> {
-  const exact: { readonly stream: string; readonly key: string }[] = []
-  const leading: { readonly stream: string; readonly key: string }[] = []
+  const exact: StateKey[] = []
+  const leading: StateKey[] = []
   for (const { stream, keys } of gone) {
     const texts = keys.map(keyText)
     const add = (name: string): void => void exact.push(...texts.map((key) => ({ stream: name, key })))
@@ -299,19 +302,24 @@ export async function forgetRecords(db: Queryable, gone: readonly RecordKeys[]):
   await forget(db, 'starts_with(r.key, g.key)', leading)
 }
 
-/** In key order, as they are saved. */
-async function forget(
-  db: Queryable,
-  matches: string,
-  what: readonly { readonly stream: string; readonly key: string }[],
-): Promise<void> {
-  if (what.length === 0) return
+type StateKey = { readonly stream: string; readonly key: string }
+
+/** Locks in key order, as states are saved. */
+async function forget(db: Queryable, matches: string, keys: readonly StateKey[]): Promise<void> {
+  if (keys.length === 0) return
   await db.query(
-    `delete from sync.records r using (
+    `with gone as materialized (
        select r.stream, r.key from sync.records r
        where exists (select from unnest($1::text[], $2::text[]) as g(stream, key) where g.stream = r.stream and ${matches})
-       order by r.stream, r.key for update of r) d
-     where r.stream = d.stream and r.key = d.key`,
-    [what.map((each) => each.stream), what.map((each) => each.key)],
+       order by r.stream, r.key for update of r
+     ), forgotten as (
+       delete from sync.records r using gone d where r.stream = d.stream and r.key = d.key and r.stream = any($3)
+     )
+     update sync.records r set detail_hash = null, detail_read_at = null, changed_at = clock_timestamp()
+     from gone d where r.stream = d.stream and r.key = d.key and r.stream <> all($3)`,
+    [keys.map(({ stream }) => stream), keys.map(({ key }) => key), listed],
   )
 }
+
+/** The streams whose records are remembered under their own keys. */
+const listed = streams.filter(({ reads }) => reads.kind === 'list').map(({ name }) => name)
