@@ -1,7 +1,7 @@
 // sync.records: what is known of each record between reads (hashes, when its details were read), beside the mirror
 // because it changes at every read. Also keys as one text, as every table of `sync` has them.
 
-import { descendantsOf, streamNamed, streams } from '../../catalog/catalog.ts'
+import { descendantsOf, streamNamed } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, now, on, type Queryable, storableReadTime, textArray } from '../../database/sql.ts'
@@ -286,40 +286,42 @@ export type RecordKeys = { readonly stream: StreamDef; readonly keys: readonly (
  * that they are to be read anew: an answer may be on its way that is older than their tombstones.
  */
 export async function forgetRecords(db: Queryable, gone: readonly RecordKeys[]): Promise<void> {
-  const exact: StateKey[] = []
-  const leading: StateKey[] = []
+  const own: StateKey[] = []
+  const below: StateKey[] = []
+  const furtherBelow: StateKey[] = []
   for (const { stream, keys } of gone) {
     const texts = keys.map(keyText)
-    const add = (name: string): void => void exact.push(...texts.map((key) => ({ stream: name, key })))
-    if (stream.reads.kind === 'list') add(stream.name)
-    for (const below of descendantsOf(stream.name)) {
+    if (stream.reads.kind === 'list') own.push(...texts.map((key) => ({ stream: stream.name, key })))
+    for (const { name, parent } of descendantsOf(stream.name)) {
       // Details are remembered under the key of the record that they hang below.
-      if (below.parent === stream.name) add(below.name)
-      else leading.push(...keys.map((key) => ({ stream: below.name, key: `${JSON.stringify(key).slice(0, -1)},` })))
+      if (parent === stream.name) below.push(...texts.map((key) => ({ stream: name, key })))
+      else furtherBelow.push(...keys.map((key) => ({ stream: name, key: `${JSON.stringify(key).slice(0, -1)},` })))
     }
   }
-  await forget(db, 'r.key = g.key', exact)
-  await forget(db, 'starts_with(r.key, g.key)', leading)
+  const toBeRead =
+    'update sync.records r set detail_hash = null, detail_read_at = null, changed_at = clock_timestamp() from'
+  // The names of streams put `rental_payments` before `rentals`: states are saved, and locked, in this order.
+  await changeStates(db, toBeRead, 'r.key = g.key', below)
+  await changeStates(db, toBeRead, 'starts_with(r.key, g.key)', furtherBelow)
+  await changeStates(db, 'delete from sync.records r using', 'r.key = g.key', own)
 }
 
 type StateKey = { readonly stream: string; readonly key: string }
 
-/** Locks in key order, as states are saved. */
-async function forget(db: Queryable, matches: string, keys: readonly StateKey[]): Promise<void> {
+/** In key order, as they are saved. */
+async function changeStates(
+  db: Queryable,
+  statement: string,
+  matches: string,
+  keys: readonly StateKey[],
+): Promise<void> {
   if (keys.length === 0) return
   await db.query(
-    `with gone as materialized (
+    `${statement} (
        select r.stream, r.key from sync.records r
        where exists (select from unnest($1::text[], $2::text[]) as g(stream, key) where g.stream = r.stream and ${matches})
-       order by r.stream, r.key for update of r
-     ), forgotten as (
-       delete from sync.records r using gone d where r.stream = d.stream and r.key = d.key and r.stream = any($3)
-     )
-     update sync.records r set detail_hash = null, detail_read_at = null, changed_at = clock_timestamp()
-     from gone d where r.stream = d.stream and r.key = d.key and r.stream <> all($3)`,
-    [keys.map(({ stream }) => stream), keys.map(({ key }) => key), listed],
+       order by r.stream, r.key for update of r) d
+     where r.stream = d.stream and r.key = d.key`,
+    [keys.map(({ stream }) => stream), keys.map(({ key }) => key)],
   )
 }
-
-/** The streams whose records are remembered under their own keys. */
-const listed = streams.filter(({ reads }) => reads.kind === 'list').map(({ name }) => name)
