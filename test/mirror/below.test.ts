@@ -182,7 +182,9 @@ it('writing below a record keeps nobody from writing the record', async () => {
 
 describe('a record that comes back', () => {
   const known = async (): Promise<string[]> => {
-    const rows = await mirror.all<{ what: string }>(`select stream || ' ' || key as what from sync.records order by 1`)
+    const rows = await mirror.all<{ what: string }>(
+      `select stream || ' ' || key as what from sync.records where coalesce(list_hash, detail_hash) is not null order by 1`,
+    )
     return rows.map((row) => row.what)
   }
   const state = { stream: 'rental_payments', key: '1', detailHash: 'h', detailReadAt: at(4), projection: 1 }
@@ -203,6 +205,18 @@ describe('a record that comes back', () => {
     await mirror.write(gone('rentals', 5, ['1']))
     await saveRecords(mirror.db.pool, [state, { ...state, key: '2' }])
     expect(await known()).toEqual(['rental_payments 2'])
+  })
+
+  it('does not find details remembered that are older than their tombstones', async () => {
+    await mirror.write(rentals(1, 1))
+    await mirror.write(payments(2, 1, 1))
+    await saveRecords(mirror.db.pool, [{ ...state, detailReadAt: at(2) }])
+    await mirror.write(gone('rentals', 5, ['1']))
+    await mirror.write(rentals(6, 1))
+    await mirror.write(payments(4, 1, 1))
+    await saveRecords(mirror.db.pool, [state])
+    await expectRows({ rentals: ['1'] })
+    expect(await known()).toEqual([])
   })
 
   it('does not find details remembered that were left out a moment before somebody brought it back', async () => {
@@ -226,6 +240,7 @@ describe('a record that comes back', () => {
     const later = { ...state, detailReadAt: at(9), unchanged: true }
     await saveRecords(mirror.db.pool, [later, { ...later, key: '2' }, { ...later, key: '3' }])
     expect(await mirror.all('select key, detail_read_at from sync.records order by key')).toEqual([
+      { key: '1', detail_read_at: null },
       { key: '2', detail_read_at: at(9) },
       { key: '3', detail_read_at: at(4) },
     ])
