@@ -5,6 +5,7 @@ import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
 import { sleep } from '../../src/clock.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { inGate } from '../helpers/gate.ts'
 import { type CommandLine, errorOf, openCommandLine } from './program.ts'
 
 // Some of them sync a whole world.
@@ -133,36 +134,40 @@ describe('sync', () => {
       expect(runOf(value, 'rental_options')).toMatchObject({ requests: 0, status: 'done' })
     })
 
-    it('--check finds no difference, and names a changed column, a missing and a surplus record', async () => {
-      await succeed('sync', '--full') // what other tests made of them: a rental that is deleted changes the calendar of its boat, too
-      const equal = await cli.run(['sync', '--check'])
-      expect(equal.stdout).toMatch(/The mirror equals the API/)
-      expect(equal.code).toBe(0)
-      const [changed, surplus] = await liveRentals()
-      await database.pool.query(`update mirror.rentals set status = 'SPOILT' where id = $1`, [changed])
-      sandbox.mutate([{ record: 'rentals', op: 'delete', id: String(surplus) }])
-      const { rows } = await database.pool.query<{ id: string }>('select max(id)::text as id from mirror.types')
-      await database.pool.query('delete from mirror.types where id = $1', [rows[0]?.id])
-      const { code, value } = await json('sync', '--check', 'rentals', 'types')
-      expect(code).toBe(1)
-      const found = value as {
-        streams: { stream: string; missing: number; different: number; deleted: number; samples: object[] }[]
-      }
-      expect(found.streams.find((each) => each.stream === 'types')).toMatchObject({ missing: 1, different: 0 })
-      const rentals = found.streams.find((each) => each.stream === 'rentals')
-      expect(rentals).toMatchObject({ missing: 0, different: 1, deleted: 1 })
-      expect(rentals?.samples).toContainEqual(
-        expect.objectContaining({
-          kind: 'different',
-          key: [changed],
-          columns: { status: ['SPOILT', expect.any(String)] },
-        }),
-      )
-      // The check wrote nothing; a full sync puts it right.
-      expect(await liveRentals()).toContain(surplus)
-      await succeed('sync', '--full', 'rentals', 'types')
-      await succeed('sync', '--check', 'rentals', 'types')
-    })
+    // In the gate, `test/sync/check.test.ts` shows what a check finds.
+    it.skipIf(inGate)(
+      '--check finds no difference, and names a changed column, a missing and a surplus record',
+      async () => {
+        await succeed('sync', '--full') // what other tests made of them: a rental that is deleted changes the calendar of its boat, too
+        const equal = await cli.run(['sync', '--check'])
+        expect(equal.stdout).toMatch(/The mirror equals the API/)
+        expect(equal.code).toBe(0)
+        const [changed, surplus] = await liveRentals()
+        await database.pool.query(`update mirror.rentals set status = 'SPOILT' where id = $1`, [changed])
+        sandbox.mutate([{ record: 'rentals', op: 'delete', id: String(surplus) }])
+        const { rows } = await database.pool.query<{ id: string }>('select max(id)::text as id from mirror.types')
+        await database.pool.query('delete from mirror.types where id = $1', [rows[0]?.id])
+        const { code, value } = await json('sync', '--check', 'rentals', 'types')
+        expect(code).toBe(1)
+        const found = value as {
+          streams: { stream: string; missing: number; different: number; deleted: number; samples: object[] }[]
+        }
+        expect(found.streams.find((each) => each.stream === 'types')).toMatchObject({ missing: 1, different: 0 })
+        const rentals = found.streams.find((each) => each.stream === 'rentals')
+        expect(rentals).toMatchObject({ missing: 0, different: 1, deleted: 1 })
+        expect(rentals?.samples).toContainEqual(
+          expect.objectContaining({
+            kind: 'different',
+            key: [changed],
+            columns: { status: ['SPOILT', expect.any(String)] },
+          }),
+        )
+        // The check wrote nothing; a full sync puts it right.
+        expect(await liveRentals()).toContain(surplus)
+        await succeed('sync', '--full', 'rentals', 'types')
+        await succeed('sync', '--check', 'rentals', 'types')
+      },
+    )
 
     it('refresh asks for one record; with --wait it reads it, and says when there is none', async () => {
       const [id = ''] = await liveRentals()

@@ -25,7 +25,7 @@ import { Planner } from './plans.ts'
 import { createRig, type Rig } from './rig.ts'
 
 const rentals = 2
-const runs = inGate ? 24 : 60
+const runs = inGate ? 12 : 60
 const commandsPerRun = 25
 const replay: { readonly seed?: number; readonly path?: string; readonly replayPath?: string } = {}
 

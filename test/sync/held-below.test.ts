@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { listRuns, type Run } from '../../src/state/runs/runs.ts'
 import { type HeldRun, heldRuns } from '../../src/state/runs/sweeps.ts'
+import { inGate } from '../helpers/gate.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { startRelease } from '../helpers/release.ts'
 
@@ -73,21 +74,25 @@ describe('all lists below rentals that are suddenly empty', () => {
     expect(await held('rental_options')).toMatchObject({ held: left[0] })
   })
 
-  it('are asked for again by a release, which deletes nothing when they are back; the next run brings back what went', async () => {
-    await open(['rental_payments'])
-    const before = await living('rental_payments')
-    mirror.sandbox.fault({ op: lists[1] ?? '', respond: empty })
-    await mirror.sync({ streams: ['rental_payments'], full: true })
-    const run = await held('rental_payments')
-    mirror.sandbox.clearFaults()
-    if (run === undefined) throw new Error('Nothing is held.')
-    expect(await release(run)).toMatchObject({ status: 'done', deleted: '0' })
-    expect(statuses(await mirror.sync({ streams: ['rental_payments'] }))).toMatchObject({ rental_payments: 'done' })
-    expect(await living('rental_payments')).toBe(before)
-    expect(await mirror.differences().then((all) => all.filter((each) => each.startsWith('rental_payments ')))).toEqual(
-      [],
-    )
-  })
+  // In the gate, `losses-property.test.ts` shows what may go, and what a release does.
+  it.skipIf(inGate)(
+    'are asked for again by a release, which deletes nothing when they are back; the next run brings back what went',
+    async () => {
+      await open(['rental_payments'])
+      const before = await living('rental_payments')
+      mirror.sandbox.fault({ op: lists[1] ?? '', respond: empty })
+      await mirror.sync({ streams: ['rental_payments'], full: true })
+      const run = await held('rental_payments')
+      mirror.sandbox.clearFaults()
+      if (run === undefined) throw new Error('Nothing is held.')
+      expect(await release(run)).toMatchObject({ status: 'done', deleted: '0' })
+      expect(statuses(await mirror.sync({ streams: ['rental_payments'] }))).toMatchObject({ rental_payments: 'done' })
+      expect(await living('rental_payments')).toBe(before)
+      expect(
+        await mirror.differences().then((all) => all.filter((each) => each.startsWith('rental_payments '))),
+      ).toEqual([])
+    },
+  )
 })
 
 describe('what may go', () => {
@@ -111,7 +116,7 @@ describe('what may go', () => {
 })
 
 describe('documents of users and what stands inside boats', () => {
-  it('wait for a person, too, when all of them are gone at once', async () => {
+  it.skipIf(inGate)('wait for a person, too, when all of them are gone at once', async () => {
     await open(['user_identities', 'resources'], 60)
     const [identities, equipments] = [await living('user_identities'), await living('resource_equipments')]
     expect(Math.min(identities, equipments)).toBeGreaterThan(20)
