@@ -27,12 +27,12 @@ export type Stack = AsyncDisposable & {
   readonly database: Readonly<Record<Side, TestDatabase>>
   /** How to open each of both; `apiUrl` of the upper one, and the port of the lower one, are up to the caller. */
   readonly options: Readonly<Record<Side, Pick<WholeMirrorOptions, 'databaseUrl' | 'env'>>>
-  /** Requests a sync of these streams (all by default), and does not wait for it. */
-  request(side: Side, streams?: readonly string[]): Promise<void>
+  /** Requests a sync of all streams, and does not wait for it. */
+  request(side: Side): Promise<void>
   /** Requests a sync of these streams (all by default), and waits for its end. */
   sync(side: Side, options?: SyncOptions): Promise<readonly Run[]>
-  /** Differences of a mirror from the sandbox, in these tables (all by default). */
-  differences(side: Side, tables?: readonly string[]): Promise<readonly string[]>
+  /** Differences of a mirror from the sandbox. */
+  differences(side: Side): Promise<readonly string[]>
   /** Queues a change above. */
   queue(operation: string, target: object, body?: object, options?: object): Promise<string>
   /** `done`, or state and error, of changes above, once they have settled or need a decision. */
@@ -79,8 +79,8 @@ export async function openStack(world: Partial<SandboxOptions>): Promise<Stack> 
       upper: { databaseUrl: database.upper.url, env: { ...env, API_TOKEN: token } },
       lower: { databaseUrl: database.lower.url, env },
     },
-    request: async (side, wanted = []) => {
-      const streams = streamsToRead(wanted, config)
+    request: async (side) => {
+      const streams = streamsToRead([], config)
       await createRequest(database[side].pool, { trigger: 'test', streams, full: false, hot: false })
     },
     sync: async (side, { streams: wanted = [], poke } = {}) => {
@@ -91,11 +91,10 @@ export async function openStack(world: Partial<SandboxOptions>): Promise<Stack> 
       while (await isUnderWay(pool, id)) await sleep(25)
       return (await runsOfRequest(pool, id)).runs
     },
-    differences: async (side, tables = []) => {
+    differences: async (side) => {
       const { slotDays: days, slotDurations: durations, priceDays, calendarYears } = config
       const truth = sandbox.truthText({ days, durations, priceDays, calendarYears })
-      const all = await differencesFromTruth(database[side].pool, truth)
-      return all.filter((line) => tables.length === 0 || tables.some((table) => line.split(/[ .]/)[0] === table))
+      return await differencesFromTruth(database[side].pool, truth)
     },
     queue: async (operation, target, body = {}, wishes = {}) => {
       const { rows } = await database.upper.pool.query<{ id: string }>('select outbox.enqueue($1, $2, $3, $4) as id', [

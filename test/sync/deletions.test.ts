@@ -5,6 +5,7 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { listRuns, type Run } from '../../src/state/runs/runs.ts'
 import { heldRuns } from '../../src/state/runs/sweeps.ts'
+import { inGate } from '../helpers/gate.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { startRelease } from '../helpers/release.ts'
 
@@ -23,8 +24,11 @@ async function liveRentals({ app }: TestMirror): Promise<readonly string[]> {
 
 const lists = { streams: ['rentals'] } as const
 
+/** In the gate, the answer that is hardest to tell from a true one. */
+const lies = inGate ? (['half'] as const) : (['empty', 'half', 'forbidden'] as const)
+
 describe('a list that lies', () => {
-  for (const respond of ['empty', 'half', 'forbidden'] as const)
+  for (const respond of lies)
     it(`that suddenly answers ${respond} deletes nothing and is reported`, async () => {
       await using mirror = await openTestMirror({ size: 46 }) // half of them is more than may always go
       await mirror.sync(lists)

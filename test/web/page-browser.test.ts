@@ -106,22 +106,26 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
     })
     afterAll(() => opened[Symbol.asyncDispose]())
 
+    // In the gate, each of both once.
     for (const scheme of ['light', 'dark'] as const)
       for (const [device, viewport] of Object.entries({ wide, phone }))
-        it(`is right in ${scheme} on a ${device} screen`, async () => {
-          const page = await browser.newPage({ viewport, colorScheme: scheme })
-          const complaints = watchPage(page, pages.url)
-          await page.goto(pages.url)
-          await page.locator('details').first().locator('summary').click()
-          expect(await poorContrast(page)).toEqual([])
-          expect(await poorLabels(page)).toEqual([])
-          expect(await page.evaluate(sidewaysOverflow)).toBe(0)
-          expect(await page.evaluate(overflowingCells)).toEqual([])
-          expect(complaints).toEqual([])
-          await page.locator('details').first().locator('summary').click()
-          await picture(page, `fresh-${scheme}-${device}`)
-          await page.close()
-        })
+        it.skipIf(inGate && (scheme === 'light') === (device === 'phone'))(
+          `is right in ${scheme} on a ${device} screen`,
+          async () => {
+            const page = await browser.newPage({ viewport, colorScheme: scheme })
+            const complaints = watchPage(page, pages.url)
+            await page.goto(pages.url)
+            await page.locator('details').first().locator('summary').click()
+            expect(await poorContrast(page)).toEqual([])
+            expect(await poorLabels(page)).toEqual([])
+            expect(await page.evaluate(sidewaysOverflow)).toBe(0)
+            expect(await page.evaluate(overflowingCells)).toEqual([])
+            expect(complaints).toEqual([])
+            await page.locator('details').first().locator('summary').click()
+            await picture(page, `fresh-${scheme}-${device}`)
+            await page.close()
+          },
+        )
 
     it('keeps focus, open parts and its place while it is refreshed, and nothing jumps', async () => {
       const page = await browser.newPage({ viewport: wide })
@@ -256,7 +260,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       ]
     }
 
-    it('show what they do, readable in light and dark, wide and on a phone', async () => {
+    it.skipIf(inGate)('show what they do, readable in light and dark, wide and on a phone', async () => {
       for (const scheme of ['light', 'dark'] as const) {
         const page = await browser.newPage({ viewport: wide, colorScheme: scheme })
         await signIn(page)

@@ -282,8 +282,8 @@ async function belowLiving(
 export type RecordKeys = { readonly stream: StreamDef; readonly keys: readonly (readonly string[])[] }
 
 /**
- * Forgets gone records, so that they are read and written anew when they come back. Of the details below them it stays known
- * that they are to be read anew: an answer may be on its way that is older than their tombstones.
+ * Forgets gone records, so that they are read and written anew when they come back. The details below them stay known as
+ * unread: an answer may be under way that is older than their tombstones.
  */
 export async function forgetRecords(db: Queryable, gone: readonly RecordKeys[]): Promise<void> {
   const own: StateKey[] = []
