@@ -24,7 +24,7 @@ async function liveRentals({ app }: TestMirror): Promise<readonly string[]> {
 
 const lists = { streams: ['rentals'] } as const
 
-/** In the gate, the answer that is hardest to tell from a true one. */
+/** In the gate, the answer that looks most like a true one. */
 const lies = inGate ? (['half'] as const) : (['empty', 'half', 'forbidden'] as const)
 
 describe('a list that lies', () => {
