@@ -232,6 +232,7 @@ describe('a consumer that is killed', () => {
         client.on('error', () => undefined)
         await client.connect()
         const dies = turn % 3 === 1 && kills < wantedKills
+        if (dies) kills += 1
         await client.query('begin')
         const { rows } = await client.query(
           `with read as materialized (select * from mirror.next_changes($1, 40)),
@@ -240,10 +241,8 @@ describe('a consumer that is killed', () => {
           [name],
         )
         if (rows.length > 0) await client.query('select mirror.ack_changes($1, $2)', [name, rows.at(-1).cursor])
-        if (dies) {
-          kills += 1
+        if (dies)
           await mirror.all('select pg_terminate_backend($1)', [(client as unknown as { processID: number }).processID])
-        }
         await client.query('commit').catch(() => undefined) // it was killed
         await client.end().catch(() => undefined)
         if (last && rows.length === 0 && !dies) return

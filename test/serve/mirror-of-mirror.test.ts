@@ -10,7 +10,6 @@ import { runsOfRequest } from '../../src/state/runs/runs.ts'
 import { checkStreams } from '../../src/sync/check/check.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { createTestDatabase } from '../helpers/database.ts'
-import { inGate } from '../helpers/gate.ts'
 import { shortRanges } from '../helpers/mirror.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
 import { openReads, type ReadsRig } from './reads-rig.ts'
@@ -71,11 +70,8 @@ async function differences({ mirror: { config, sandbox } }: ReadsRig, { app }: S
 const notDone = (runs: Awaited<ReturnType<Second['sync']>>): readonly unknown[] =>
   runs.filter(({ status }) => status !== 'done').map(({ stream, status, error }) => [stream, status, error])
 
-/** Rentals, and changes of the world: in the gate fewer. */
-const [size, changes] = inGate ? [10, 30] : [40, 60]
-
 it('ends equal to the API in all tables without a request to it, and stays so under changes and deletions', async () => {
-  await using rig = await openReads({ sandbox: { size }, settings: { serveFreshLimit: 100_000 } })
+  await using rig = await openReads({ sandbox: { size: 40 }, settings: { serveFreshLimit: 100_000 } })
   await using second = await openSecond(rig.url)
   const { sandbox } = rig.mirror
   const asked = sandbox.requests().length
@@ -83,7 +79,7 @@ it('ends equal to the API in all tables without a request to it, and stays so un
   expect(sandbox.requests().length).toBe(asked)
   expect(await differences(rig, second)).toEqual([])
 
-  sandbox.mutateRandomly(changes, 7)
+  sandbox.mutateRandomly(60, 7)
   await rig.mirror.sync()
   expect(notDone(await second.sync())).toEqual([])
   expect(await differences(rig, second)).toEqual([])

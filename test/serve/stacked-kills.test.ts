@@ -5,7 +5,6 @@ import { expect, it } from 'vitest'
 import { sleep } from '../../src/clock.ts'
 import { createRandom } from '../../src/sandbox/world/random.ts'
 import { buildProgram, type Child, startProgram } from '../helpers/child-program.ts'
-import { inGate } from '../helpers/gate.ts'
 import { effects } from '../outbox/effects.ts'
 import { type Planned, Planner } from '../outbox/plans.ts'
 import { openStack, type Side, type Stack } from './stack.ts'
@@ -66,70 +65,65 @@ const idsOf = (plans: readonly Planned[]): ReadonlySet<string> =>
   )
 const userIn = (effect: Planned['effect']): unknown => (effect?.user as { id?: number } | undefined)?.id
 
-// Two first syncs of all tables, one above the other, and a program that starts again after each kill.
-it.skipIf(inGate)(
-  `${kills} kills leave both mirrors equal to the API, and no change lost or doubled`,
-  async () => {
-    await using program = await buildProgram('test/serve/mirror-process.ts')
-    await using stack = await openStack({ size: 30, seed, latencyMs: 3 })
-    const { sandbox, options } = stack
-    const random = createRandom(seed, 'kills').next
-    const lower = { ...options.lower, apiUrl: sandbox.url, port: 0, timeoutMs: 1_000 }
-    const running: Partial<Record<Side, Running>> = {}
-    try {
-      running.lower = await start(program.file, lower)
-      const { url } = running.lower
-      const every = {
-        lower: { ...lower, port: Number(new URL(url).port) },
-        upper: { ...options.upper, apiUrl: url, port: null, timeoutMs: 2_000 },
-      }
-      running.upper = await start(program.file, every.upper)
-      // The upper one waits for half a minute where a list below was never read whole.
-      for (const side of sides) await stack.sync(side)
-      const plans = new Planner(sandbox).plan()
-      const planned = idsOf(plans)
-      const spares = ({ id, parent }: { id?: unknown; parent?: unknown }): boolean =>
-        [id, parent].some((each) => planned.has(String(each)))
-
-      const atWork: Record<Side, Work[]> = { upper: [], lower: [] }
-      const ids: string[] = []
-      for (let round = 0; round < kills; round++) {
-        const side: Side = round % 2 === 0 ? 'upper' : 'lower'
-        for (const each of sides) await stack.request(each)
-        while ((await workOf(stack, side)).reads === 0) await sleep(10)
-        sandbox.mutateRandomly(6, seed * 1_000 + round, spares)
-        const until = Math.ceil(((round + 1) * plans.length) / kills)
-        for (const { operation, target, body } of plans.slice(ids.length, until))
-          ids.push(await stack.queue(operation, target, body))
-        const killed = running[side]
-        if (killed === undefined) throw new Error(`The ${side} mirror does not run.`)
-        atWork[side].push(await killAtWork(stack, side, killed, random() * 60))
-        await endLeases(stack, side)
-        running[side] = await start(program.file, every[side])
-      }
-      // Each kill interrupted reads and writes.
-      for (const side of sides)
-        expect([side, atWork[side].filter(({ reads, writes }) => reads === 0 || writes === 0)]).toEqual([side, []])
-
-      const fates = await stack.fates(ids)
-      const outcomes = plans.map((plan, place) => ({
-        operation: plan.operation,
-        fate: fates[place],
-        effects: effects(sandbox, plan),
-      }))
-      expect(outcomes.filter(({ fate, effects }) => fate !== 'done' || effects !== 1)).toEqual([])
-      expect(outcomes).toHaveLength(22)
-      for (const side of sides) {
-        const runs = await stack.sync(side)
-        expect(
-          runs.flatMap(({ stream, status, error }) => (status === 'done' ? [] : [[stream, status, error]])),
-        ).toEqual([])
-        expect([side, await stack.differences(side)]).toEqual([side, []])
-        expect([side, (await workOf(stack, side)).left]).toEqual([side, 0])
-      }
-    } finally {
-      for (const { child } of Object.values(running)) await child.end('SIGKILL')
+it(`${kills} kills leave both mirrors equal to the API, and no change lost or doubled`, async () => {
+  await using program = await buildProgram('test/serve/mirror-process.ts')
+  await using stack = await openStack({ size: 30, seed, latencyMs: 3 })
+  const { sandbox, options } = stack
+  const random = createRandom(seed, 'kills').next
+  const lower = { ...options.lower, apiUrl: sandbox.url, port: 0, timeoutMs: 1_000 }
+  const running: Partial<Record<Side, Running>> = {}
+  try {
+    running.lower = await start(program.file, lower)
+    const { url } = running.lower
+    const every = {
+      lower: { ...lower, port: Number(new URL(url).port) },
+      upper: { ...options.upper, apiUrl: url, port: null, timeoutMs: 2_000 },
     }
-  },
-  300_000,
-)
+    running.upper = await start(program.file, every.upper)
+    // The upper one waits for half a minute where a list below was never read whole.
+    for (const side of sides) await stack.sync(side)
+    const plans = new Planner(sandbox).plan()
+    const planned = idsOf(plans)
+    const spares = ({ id, parent }: { id?: unknown; parent?: unknown }): boolean =>
+      [id, parent].some((each) => planned.has(String(each)))
+
+    const atWork: Record<Side, Work[]> = { upper: [], lower: [] }
+    const ids: string[] = []
+    for (let round = 0; round < kills; round++) {
+      const side: Side = round % 2 === 0 ? 'upper' : 'lower'
+      for (const each of sides) await stack.request(each)
+      while ((await workOf(stack, side)).reads === 0) await sleep(10)
+      sandbox.mutateRandomly(6, seed * 1_000 + round, spares)
+      const until = Math.ceil(((round + 1) * plans.length) / kills)
+      for (const { operation, target, body } of plans.slice(ids.length, until))
+        ids.push(await stack.queue(operation, target, body))
+      const killed = running[side]
+      if (killed === undefined) throw new Error(`The ${side} mirror does not run.`)
+      atWork[side].push(await killAtWork(stack, side, killed, random() * 60))
+      await endLeases(stack, side)
+      running[side] = await start(program.file, every[side])
+    }
+    // Each kill interrupted reads and writes.
+    for (const side of sides)
+      expect([side, atWork[side].filter(({ reads, writes }) => reads === 0 || writes === 0)]).toEqual([side, []])
+
+    const fates = await stack.fates(ids)
+    const outcomes = plans.map((plan, place) => ({
+      operation: plan.operation,
+      fate: fates[place],
+      effects: effects(sandbox, plan),
+    }))
+    expect(outcomes.filter(({ fate, effects }) => fate !== 'done' || effects !== 1)).toEqual([])
+    expect(outcomes).toHaveLength(22)
+    for (const side of sides) {
+      const runs = await stack.sync(side)
+      expect(runs.flatMap(({ stream, status, error }) => (status === 'done' ? [] : [[stream, status, error]]))).toEqual(
+        [],
+      )
+      expect([side, await stack.differences(side)]).toEqual([side, []])
+      expect([side, (await workOf(stack, side)).left]).toEqual([side, 0])
+    }
+  } finally {
+    for (const { child } of Object.values(running)) await child.end('SIGKILL')
+  }
+}, 300_000)
