@@ -93,11 +93,13 @@ describe('a text in normal form', () => {
 
 it('an amount never differs from what it is rounded to', () => {
   const roundings = [Math.round, Math.trunc, Math.ceil, Math.floor]
-  const amounts = fc.integer({ min: -1_000_000_000, max: 1_000_000_000 }).map((n) => n / 10_000)
+  // In ten thousandths: 18104.01 * 100 is 1810400.9999999998, which is cut off to another cent.
+  const amounts = fc.integer({ min: -1_000_000_000, max: 1_000_000_000 })
   fc.assert(
     fc.property(amounts, fc.constantFrom(...roundings), (amount, round) => {
-      expect(likeness(price, amount, (round(amount * 100) / 100).toFixed(2), 'UTC')).toBe('same')
+      expect(likeness(price, amount / 10_000, (round(amount / 100) / 100).toFixed(2), 'UTC')).toBe('same')
     }),
+    { examples: [[181_040_100, Math.trunc]] },
   )
 })
 
