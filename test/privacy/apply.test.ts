@@ -381,23 +381,27 @@ describe('back to keep', () => {
     60_000,
   )
 
-  it('another key replaces the hashes of rows', async () => {
-    await using database = await createTestDatabase({ copyOf: kept })
-    await apply(database, hash)
-    const other = { ...hash, PERSONAL_DATA_KEY: 'another key for the tests' }
-    const { rows: before } = await database.pool.query('select id, email from mirror.users where email is not null')
-    expect(await apply(database, other)).toMatchObject({
-      rereads: true,
-      difference: 'its hashes were made with another PERSONAL_DATA_KEY',
-    })
-    await run(['sync', ...people], on(database, other), [3])
-    const { rows: after } = await database.pool.query('select id, email from mirror.users where email like $1', [
-      'bmh1:%',
-    ])
-    const same = after.filter(({ id, email }) => before.some((row) => row.id === id && row.email === email))
-    expect(after.map(({ id }) => id)).toEqual(expect.arrayContaining(before.map(({ id }) => id)))
-    expect(same).toEqual([])
-  }, 60_000)
+  it.skipIf(inGate)(
+    'another key replaces the hashes of rows',
+    async () => {
+      await using database = await createTestDatabase({ copyOf: kept })
+      await apply(database, hash)
+      const other = { ...hash, PERSONAL_DATA_KEY: 'another key for the tests' }
+      const { rows: before } = await database.pool.query('select id, email from mirror.users where email is not null')
+      expect(await apply(database, other)).toMatchObject({
+        rereads: true,
+        difference: 'its hashes were made with another PERSONAL_DATA_KEY',
+      })
+      await run(['sync', ...people], on(database, other), [3])
+      const { rows: after } = await database.pool.query('select id, email from mirror.users where email like $1', [
+        'bmh1:%',
+      ])
+      const same = after.filter(({ id, email }) => before.some((row) => row.id === id && row.email === email))
+      expect(after.map(({ id }) => id)).toEqual(expect.arrayContaining(before.map(({ id }) => id)))
+      expect(same).toEqual([])
+    },
+    60_000,
+  )
 })
 
 /** Tables with texts that need not be rewritten, by what they hold instead. */
