@@ -6,7 +6,7 @@ import type { TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
 import { clearQuarantine, quarantineRecords } from '../state/quarantine.ts'
 import { insertNewRecords } from '../state/remembered/new-records.ts'
-import { doubtDetails, keyText, saveRecords } from '../state/remembered/records.ts'
+import { doubtDetails, keyText, type StateKey, saveRecords } from '../state/remembered/records.ts'
 import { changeSet, type Found, projected } from './change-set.ts'
 import { badHashes, goodKeys } from './commit.ts'
 import { listReading, type SyncContext } from './context.ts'
@@ -77,10 +77,7 @@ const requestOf = (
   Object.fromEntries(parentKey.map((column, index) => [column, params[parentParams[index] ?? ''] ?? '']))
 
 /** The collections in which rows were written alone: they are no longer as a read of the whole collection left them. */
-const collectionsOf = (
-  tables: readonly TableWrite[],
-  counts: ReadonlyMap<string, WriteCounts>,
-): readonly { readonly stream: string; readonly key: string }[] =>
+const collectionsOf = (tables: readonly TableWrite[], counts: ReadonlyMap<string, WriteCounts>): readonly StateKey[] =>
   tables.flatMap(({ stream, rows }) => {
     const { inserted = 0, updated = 0 } = counts.get(stream.name) ?? {}
     if (stream.parentKey === undefined || inserted + updated === 0) return []

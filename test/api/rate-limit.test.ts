@@ -188,7 +188,8 @@ async function drawHungrily(workers: readonly Worker[], ms: number): Promise<{ l
   return { left, seconds }
 }
 
-// Shares even out over loans of some ten requests: a tenth of a minute is too short to show it.
+// Shares even out over loans of some ten requests: a tenth of a minute is too short to show it, and half
+// a minute of eight workers too long for the gate.
 it.skipIf(inGate)(
   'eight hungry workers together keep the rate, and each has its share',
   { timeout: 90_000 },

@@ -332,6 +332,7 @@ describe('sync', () => {
   })
 
   describe('that is interrupted', () => {
+    // In the gate, `schedule.test.ts` shows that stopped workers lose nothing.
     it.skipIf(inGate)('gives its tasks back within seconds, and the next one carries on', async () => {
       sandbox.fault({ op: 'GET /v3/rentals/*', respond: { delayMs: 200 } })
       sandbox.resetRequests()

@@ -54,6 +54,7 @@ for (const { name, env } of backends)
       await queue.close()
     })
 
+    // A whole first sync; what schedules it is the same, whatever the queue.
     it.skipIf(inGate && name === 'Redis')(
       'starts the first complete sync on an empty mirror, keeps to its intervals, and stops when told to',
       async () => {

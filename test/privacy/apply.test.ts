@@ -381,6 +381,7 @@ describe('back to keep', () => {
     60_000,
   )
 
+  // In the gate, the first key only.
   it.skipIf(inGate)(
     'another key replaces the hashes of rows',
     async () => {

@@ -116,6 +116,7 @@ describe('what may go', () => {
 })
 
 describe('documents of users and what stands inside boats', () => {
+  // A world of its own; what is held is decided as for the lists above.
   it.skipIf(inGate)('wait for a person, too, when all of them are gone at once', async () => {
     await open(['user_identities', 'resources'], 60)
     const [identities, equipments] = [await living('user_identities'), await living('resource_equipments')]

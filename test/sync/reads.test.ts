@@ -95,6 +95,7 @@ describe('singles that repeat their list', () => {
     expect(await differences(mirror, 'rentals')).toEqual([])
   })
 
+  // In the gate, `shared-work.test.ts` and `late-commits.test.ts` read with it off.
   it.skipIf(inGate)('are all read with READ_ECONOMY=off, and nothing is left out that was', async () => {
     await using mirror = await openTestMirror({ size: 70 }, { READ_ECONOMY: 'off' })
     const streams = ['rentals', 'rental_payments']

@@ -260,6 +260,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       ]
     }
 
+    // In the gate, the status page is checked for contrast and width.
     it.skipIf(inGate)('show what they do, readable in light and dark, wide and on a phone', async () => {
       for (const scheme of ['light', 'dark'] as const) {
         const page = await browser.newPage({ viewport: wide, colorScheme: scheme })

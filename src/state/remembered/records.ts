@@ -231,11 +231,11 @@ export async function saveRecords(
   }
 }
 
+/** Whose state it is: a record of a list, or the details below a record. */
+export type StateKey = { readonly stream: string; readonly key: string }
+
 /** The rows below records are no longer as their details were last read: the next answer is written, whatever it equals. */
-export async function doubtDetails(
-  db: Queryable,
-  records: readonly { readonly stream: string; readonly key: string }[],
-): Promise<void> {
+export async function doubtDetails(db: Queryable, records: readonly StateKey[]): Promise<void> {
   if (records.length === 0) return
   await on(db)
     .insertInto('sync.records')
@@ -305,8 +305,6 @@ export async function forgetRecords(db: Queryable, gone: readonly RecordKeys[]):
   await changeStates(db, toBeRead, 'starts_with(r.key, g.key)', furtherBelow)
   await changeStates(db, 'delete from sync.records r using', 'r.key = g.key', own)
 }
-
-type StateKey = { readonly stream: string; readonly key: string }
 
 /** In key order, as they are saved. */
 async function changeStates(
