@@ -37,17 +37,18 @@ export function nextVerificationMs(verifications: number, random: number): numbe
 
 type Again = {
   readonly sentAt: Date
-  readonly now: Date
+  /** When the read began that shows nothing. */
+  readonly readAt: Date
   /** The longest a request may take. */
   readonly timeLimitMs: number
   /** How long the API needs to show what it did. */
   readonly showDelayMs: number
 }
 
-/** Milliseconds until absence proves that a lost create or add did not take effect; 0: it does now. */
-export const absenceProvesInMs = ({ sentAt, now, timeLimitMs, showDelayMs }: Again): number =>
-  Math.max(0, sentAt.getTime() + timeLimitMs + showDelayMs - now.getTime())
+/** How much later a read must begin for absence to prove that a lost create or add had no effect, in milliseconds; 0: it does. */
+export const absenceProvesInMs = ({ sentAt, readAt, timeLimitMs, showDelayMs }: Again): number =>
+  Math.max(0, sentAt.getTime() + timeLimitMs + showDelayMs - readAt.getTime())
 
 /** After 15 minutes a rental that is not there may have been there and expired. */
-export const absenceProvesNothing = (sentAt: Date, now: Date): boolean =>
-  now.getTime() - sentAt.getTime() >= pendingRentalMs
+export const absenceProvesNothing = (sentAt: Date, readAt: Date): boolean =>
+  readAt.getTime() - sentAt.getTime() >= pendingRentalMs

@@ -119,9 +119,13 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
 
 /**
  * Sends a prepared change, once. `mayDispatch` is asked when the request has waited for everything else: others count on it
- * that nothing goes out after the claim or the time limit.
+ * that nothing goes out after the claim or the time limit, and that `timeLimit` ends the request.
  */
-async function send(delivery: Delivery, sent: Sent, mayDispatch: () => boolean): Promise<Outcome> {
+async function send(
+  delivery: Delivery,
+  sent: Sent,
+  { mayDispatch, timeLimit }: { readonly mayDispatch: () => boolean; readonly timeLimit: AbortSignal },
+): Promise<Outcome> {
   const { context, change } = delivery
   const { write } = change
   try {
@@ -136,7 +140,7 @@ async function send(delivery: Delivery, sent: Sent, mayDispatch: () => boolean):
         throw new BoatMirrorError('LEASE_LOST', held)
       },
       idempotencyKey: sent.evidence.key,
-      signal: AbortSignal.timeout(context.settings.api.timeoutMs), // no part of this attempt outlives its time limit
+      signal: timeLimit,
     })
     const response = { status: answer.status, body: answer.body ?? null }
     const outcome = await kindOf(write).finish(delivery, sent, { response, seen: null })
@@ -172,6 +176,13 @@ function ignoreApiError(error: unknown): void {
   if (!(error instanceof ApiError)) throw error
 }
 
+/** A repeated attempt that had no effect says nothing of the one before it: that stays unknown, and is repeated again. */
+function stillOpen(outcome: Outcome): Outcome {
+  if (outcome.kind !== 'retry' || outcome.leaveOut !== undefined || outcome.unseen !== undefined) return outcome
+  const { delayMs, error } = outcome
+  return { kind: 'verify', delayMs, error }
+}
+
 type Claim = {
   /** Whether the claim holds: others take the change up after it. */
   readonly isOurs: () => boolean
@@ -186,14 +197,19 @@ type Claim = {
 export async function deliverChange(delivery: Delivery, { isOurs, mark }: Claim): Promise<Outcome> {
   const { context, change, signal } = delivery
   const leave = async (sent: Sent): Promise<Outcome> => {
-    const isLate = deadlineIn(context.settings.api.timeoutMs)
+    // Both count from before `sent_at`: a request that outlived it by more than the limit could take effect after its absence proved something.
+    const { timeoutMs } = context.settings.api
+    const [isLate, timeLimit] = [deadlineIn(timeoutMs), AbortSignal.timeout(timeoutMs)]
     const sentAt = await mark({ change, sent })
     const dispatched = { ...change, dispatched: true, sentAt, evidence: sent.evidence }
-    return await send({ ...delivery, change: dispatched }, sent, () => isOurs() && !isLate())
+    return await send({ ...delivery, change: dispatched }, sent, {
+      mayDispatch: () => isOurs() && !isLate(),
+      timeLimit,
+    })
   }
   if (change.dispatched) {
     const sent = await repeatable(delivery)
-    return sent === null ? await reconcileChange(delivery) : await leave(sent)
+    return sent === null ? await reconcileChange(delivery) : stillOpen(await leave(sent))
   }
   let prepared: Prepared | Outcome
   try {

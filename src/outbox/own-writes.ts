@@ -7,17 +7,17 @@ import { gone, type Outcome, type Unseen } from './outcome.ts'
 import { checkAgain } from './show-delay.ts'
 
 /** A recent write of ours to the change's record, or its creation, which is searched longest; null: none recently. */
-async function writtenLately({ context, change }: Delivery): Promise<Unseen | null> {
+async function writtenLately({ context, change, startedAt }: Delivery): Promise<Unseen | null> {
   const delay = showDelayOf(context)
   const { rows } = await context.database.pool.query<{ written_ms: number | null; made_ms: number | null }>(
     `select min(w.ago_ms) as written_ms, min(w.ago_ms) filter (where w.made) as made_ms
      from (select o.kind = 'create' or d.depends_on is not null as made,
-             (extract(epoch from now() - c.settled_at) * 1000)::float8 as ago_ms
+             greatest(0, extract(epoch from $4::timestamptz - c.settled_at) * 1000)::float8 as ago_ms
            from outbox.queue c join outbox.operations o using (operation)
              left join outbox.dependencies d on d.change_id = $1 and d.depends_on = c.id
-           where c.status = 'done' and c.id <> $1 and c.settled_at > now() - $3 * interval '1 ms' and c.settled_at < 'infinity'
+           where c.status = 'done' and c.id <> $1 and c.settled_at > $4::timestamptz - $3 * interval '1 ms' and c.settled_at < 'infinity'
              and (c.aggregate = $2 or d.depends_on is not null)) w`,
-    [change.id, change.aggregate, delay.longestMs],
+    [change.id, change.aggregate, delay.longestMs, startedAt],
   )
   const { written_ms = null, made_ms = null } = rows[0] ?? {}
   if (made_ms !== null) return { sinceMs: made_ms, patienceMs: delay.longestMs }
@@ -40,9 +40,9 @@ export async function goneOrAwaited(delivery: Delivery): Promise<Outcome> {
  * After a successful answer: when to read the record again, because it shows nothing of the write yet. Null: its
  * present content counts.
  */
-export function notShown({ context, change }: Delivery, verdict: Verdict): Outcome | null {
+export function notShown({ context, change, startedAt }: Delivery, verdict: Verdict): Outcome | null {
   if (verdict.kind !== 'not' && verdict.kind !== 'gone') return null
-  const sinceMs = sinceAnswer(change.evidence, context.clock.now())
+  const sinceMs = sinceAnswer(change.evidence, startedAt)
   const again = checkAgain({ sinceMs, patienceMs: showDelayOf(context).ms() })
   return again === null ? null : { kind: 'verify', answered: true, ...again }
 }

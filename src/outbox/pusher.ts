@@ -208,7 +208,7 @@ export function createPusher(given: PushContext): Pusher {
     const leave = await places.enter(change.deadline === null ? 'read' : 'write', signal)
     try {
       return await deliverChange(
-        { context, change, signal },
+        { context, change, signal, startedAt: context.clock.now() },
         { isOurs: () => claims.get(change.id)?.() === false, mark },
       )
     } finally {

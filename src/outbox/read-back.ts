@@ -44,7 +44,8 @@ export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBa
     const unseen = (why: string): Done => ({ ...done(change, params, resultId), result, warnings: [byPerson, why] })
     if (kind.makesRecord && resultId === null) return unseen('The mirror shows the created record after the next sync.')
 
-    const delivery = { context, change, signal: AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)]) }
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)])
+    const delivery = { context, change, signal, startedAt: context.clock.now() }
     const notShown = `The API has no record ${resultId} that change ${change.id} could have created.`
     try {
       const seen = (await kind.readBack?.(delivery, params)) ?? null

@@ -50,17 +50,14 @@ const undecided = (change: Change, why: string, candidates: readonly Json[]): Ou
 
 const again: Outcome = { kind: 'retry', delayMs: 0, error: 'The earlier attempt did not take effect.' }
 
-/** How long what the change made may still come to be shown, or to be made, in milliseconds. */
-const mayShowInMs = ({ context, change }: Delivery): number => {
-  const now = context.clock.now()
-  const timeLimitMs = context.settings.api.timeoutMs
-  return absenceProvesInMs({
-    sentAt: change.sentAt ?? now,
-    now,
-    timeLimitMs,
+/** How long after the reads began what the change made could still come to be shown, or to be made, in milliseconds. */
+const mayShowInMs = ({ context, change, startedAt }: Delivery): number =>
+  absenceProvesInMs({
+    sentAt: change.sentAt ?? startedAt,
+    readAt: startedAt,
+    timeLimitMs: context.settings.api.timeoutMs,
     showDelayMs: showDelayOf(context).ms(),
   })
-}
 
 /** The next verification of a change of which nothing can be said yet. */
 const notYet = ({ change }: Delivery, waitMs: number): Outcome => ({
@@ -71,11 +68,10 @@ const notYet = ({ change }: Delivery, waitMs: number): Outcome => ({
 
 /** What to do when nothing shows that the write took effect. */
 function absent(delivery: Delivery): Outcome {
-  const { context, change } = delivery
-  const { clock } = context
+  const { context, change, startedAt } = delivery
   const { makesRecord, expires } = kindOf(change.write)
   const unseen = change.evidence.answered
-    ? checkAgain({ sinceMs: sinceAnswer(change.evidence, clock.now()), patienceMs: showDelayOf(context).ms() })
+    ? checkAgain({ sinceMs: sinceAnswer(change.evidence, startedAt), patienceMs: showDelayOf(context).ms() })
     : null
   if (unseen !== null) return { kind: 'verify', answered: true, ...unseen }
   if (change.evidence.answered)
@@ -84,9 +80,8 @@ function absent(delivery: Delivery): Outcome {
   if (!makesRecord && change.evidence.finished) return again
   const waitMs = mayShowInMs(delivery)
   if (waitMs > 0) return notYet(delivery, waitMs)
-  const now = clock.now()
   const error = 'The answer was lost. After 15 minutes, the rental may have been created and expired.'
-  const expired = expires && absenceProvesNothing(change.sentAt ?? now, now)
+  const expired = expires && absenceProvesNothing(change.sentAt ?? startedAt, startedAt)
   return expired ? { kind: 'expired', error, response: null } : again
 }
 

@@ -69,9 +69,9 @@ describe('the absence of what was to be made', () => {
 
   it('proves nothing before the time limit of the request and the delay of the API are over', () => {
     const again = { sentAt, timeLimitMs: 30_000, showDelayMs: 5_000 }
-    expect(absenceProvesInMs({ ...again, now: later(0) })).toBe(35_000)
-    expect(absenceProvesInMs({ ...again, now: later(34_999) })).toBe(1)
-    expect(absenceProvesInMs({ ...again, now: later(35_000) })).toBe(0)
+    expect(absenceProvesInMs({ ...again, readAt: later(0) })).toBe(35_000)
+    expect(absenceProvesInMs({ ...again, readAt: later(34_999) })).toBe(1)
+    expect(absenceProvesInMs({ ...again, readAt: later(35_000) })).toBe(0)
   })
 
   it('proves nothing about a rental after 15 minutes', () => {

@@ -15,8 +15,16 @@ import type { Conflict } from '../merge.ts'
 import type { Outcome, Response } from '../outcome.ts'
 import type { Params, Seen } from '../reads.ts'
 
-/** A claimed change in the hands of a pusher. `signal` stops reads, never a request that writes. */
-export type Delivery = { readonly context: PushContext; readonly change: Change; readonly signal: AbortSignal }
+/**
+ * A claimed change in the hands of a pusher. `signal` stops reads, never a request that writes. `startedAt` is before every
+ * read: what a read does not show was absent then, however long its answer takes.
+ */
+export type Delivery = {
+  readonly context: PushContext
+  readonly change: Change
+  readonly signal: AbortSignal
+  readonly startedAt: Date
+}
 
 /** The input of a change, its references replaced by the results of earlier changes. */
 export type Given = { readonly params: Params; readonly fields: JsonObject }

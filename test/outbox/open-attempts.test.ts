@@ -1,0 +1,149 @@
+// An attempt whose outcome is open: how long its request may live, that its key sends it again, and what a slow read proves.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Database, openDatabase } from '../../src/database/database.ts'
+import { createLogger } from '../../src/log.ts'
+import { claimChanges } from '../../src/outbox/claim.ts'
+import type { PushContext } from '../../src/outbox/context.ts'
+import { deliverChange } from '../../src/outbox/deliver.ts'
+import { markDispatched } from '../../src/outbox/dispatch.ts'
+import { findChange } from '../../src/outbox/inspect.ts'
+import { createPusher } from '../../src/outbox/pusher.ts'
+import { json, type Respond, startServer } from '../api/http-server.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { newPerson } from './plans.ts'
+import { contextFor, type RigOptions } from './rig.ts'
+
+let testDatabase: TestDatabase
+let database: Database
+beforeAll(async () => {
+  testDatabase = await createTestDatabase()
+  database = openDatabase({
+    url: testDatabase.url,
+    applicationName: 'outbox test',
+    max: 5,
+    log: createLogger('silent'),
+  })
+})
+afterAll(async () => {
+  await database.close()
+  await testDatabase[Symbol.asyncDispose]()
+})
+beforeEach(() => database.pool.query('truncate outbox.queue, outbox.dependencies restart identity'))
+
+async function queueUser(): Promise<string> {
+  const asked = ['user.create', '{}', JSON.stringify(newPerson('open'))]
+  const { rows } = await database.pool.query<{ id: string }>('select outbox.enqueue($1, $2, $3) as id', asked)
+  return String(rows[0]?.id)
+}
+
+type Limits = Required<Pick<RigOptions, 'timeoutMs'>> & { readonly showDelayMs: number }
+
+/** Answers with this, and gives its client to the test. */
+async function openWorld(respond: Respond, { timeoutMs, showDelayMs }: Limits) {
+  const server = await startServer(respond)
+  const { context, close } = contextFor({ database, sandbox: server }, { timeoutMs, settings: { showDelayMs } })
+  return {
+    server,
+    context,
+    [Symbol.asyncDispose]: async () => {
+      await close()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+async function push(context: PushContext): Promise<void> {
+  const pusher = createPusher(context)
+  try {
+    await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+  } finally {
+    await pusher.close()
+  }
+}
+
+describe('the request of an attempt', () => {
+  it('ends before absence proves that it had no effect, though it took long to write down what is sent', async () => {
+    const limits = { timeoutMs: 1_000, showDelayMs: 500 }
+    await using world = await openWorld((response, { method }) => {
+      if (method === 'GET') json(response, [])
+    }, limits)
+    const order: string[] = []
+    const { api } = world.context
+    const send: typeof api.send = (call) => {
+      call.signal?.addEventListener('abort', () => order.push('the request ends'))
+      return api.send(call)
+    }
+    let proven: Promise<unknown> | undefined
+    await queueUser()
+    const wanted = { leaseMs: 60_000, most: 1, servedLast: '' }
+    const [change] = await claimChanges(database.pool, 'a test', wanted)
+    if (change === undefined) throw new Error('Nothing was claimed.')
+    const outcome = await deliverChange(
+      {
+        context: { ...world.context, api: { ...api, send } },
+        change,
+        signal: new AbortController().signal,
+        startedAt: new Date(),
+      },
+      {
+        isOurs: () => true,
+        mark: async (departure) => {
+          const [marked] = markDispatched(database.pool, [departure])
+          const sentAt = await marked
+          const provesIn = sleep(limits.timeoutMs + limits.showDelayMs)
+          proven = provesIn.then(() => order.push('its absence is a proof'))
+          await sleep(800) // a database that answers late
+          return sentAt as Date
+        },
+      },
+    )
+    await proven
+    expect(order).toEqual(['the request ends', 'its absence is a proof'])
+    expect(outcome).toMatchObject({ kind: 'verify' })
+  })
+})
+
+describe('a lost answer of an API that repeats its answer to a known key', () => {
+  it('is asked for with the same key again, also after an attempt that the API did not accept', async () => {
+    const keys: unknown[] = []
+    const kept = { 'x-idempotency-key': 'kept' }
+    const respond: Respond = (response, { method, url, headers, body }) => {
+      // Its lists do not filter, and their beginning does not show the user.
+      if (method === 'GET')
+        return url.includes('email') || url.includes('name')
+          ? json(response, {}, 400, kept)
+          : json(response, [], 200, kept)
+      keys.push(headers['idempotency-key'])
+      if (keys.length === 1) return response.destroy()
+      if (keys.length === 2) return json(response, {}, 429, { ...kept, 'retry-after': '1' })
+      return json(response, { id: 7, ...JSON.parse(body) }, 200, kept)
+    }
+    await using world = await openWorld(respond, { timeoutMs: 1_000, showDelayMs: 100 })
+    const id = await queueUser()
+    await push(world.context)
+    expect(await findChange(database.pool, id)).toMatchObject({ status: 'done', error: null, result: { id: 7 } })
+    expect(keys).toEqual([expect.any(String), keys[0], keys[0]])
+  })
+})
+
+describe('an API that answers reads slowly', () => {
+  it('had time to show what it made: only a read that began later proves that it does not show it', async () => {
+    let made: { readonly shownFrom: number; readonly user: object } | null = null
+    const respond: Respond = async (response, { method, url, body }) => {
+      if (method === 'POST') {
+        made = { shownFrom: performance.now() + 400, user: { id: 7, ...JSON.parse(body) } }
+        return json(response, {}) // success, and no id
+      }
+      const isSecond = new URL(url, 'http://api').searchParams.get('page') === '2'
+      const shown = !isSecond && made !== null && made.shownFrom <= performance.now() ? [made.user] : []
+      await sleep(made === null ? 0 : 1_500)
+      return json(response, shown)
+    }
+    await using world = await openWorld(respond, { timeoutMs: 5_000, showDelayMs: 1_000 })
+    const id = await queueUser()
+    await push(world.context)
+    expect(await findChange(database.pool, id)).toMatchObject({ status: 'done', error: null, result: { id: 7 } })
+  })
+})
