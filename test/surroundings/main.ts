@@ -1,5 +1,6 @@
-// `npm run surroundings`: the whole suite on every version of Postgres, on Node 22 and 24 and in another time zone, then what is shown in other
-// surroundings, each group in full. Writes the table "surroundings × result" into the folder `results` once everything has run.
+// `npm run surroundings`: the whole suite on every version of Postgres, on some with another Node or time zone, then what is
+// shown in other surroundings, each group in full. Writes the table "surroundings × result" into the folder `results` once
+// everything has run.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +10,6 @@ import { markdown, terminal } from '../../bench/report.ts'
 import { writeResult } from '../../scripts/results.ts'
 import { postgresVersions } from '../helpers/postgres-versions.ts'
 import { clearLeftovers } from '../helpers/run-folder.ts'
-import { nodeVersions } from './runner/node.ts'
 import { openRecord, type Record } from './runner/record.ts'
 import { allSteps, type Step, suiteName } from './runner/steps.ts'
 import { cellsOf, tableHead } from './runner/table.ts'
@@ -42,7 +42,7 @@ const all = await allSteps()
 const groups = all.map(({ name }) => name).filter((name) => !postgresVersions.map(suiteName).includes(name))
 const program = new Command('npm run surroundings --')
   .description(
-    `Runs the suite on Postgres ${postgresVersions.join(', ')}, on Node ${nodeVersions.join(' and ')} (node-24) and once under another time zone (time-zone), what asks most of Postgres on one with JIT (postgres-jit), and the groups of test/surroundings in full. Needs \`redis-server\`, \`pgbouncer\` and \`chromium\` on the path, the package \`postgresql\` of the distribution, and npm's registry for the other versions of Postgres and Node. What was green of the same, committed code is not run again.`,
+    `Runs the suite on Postgres ${postgresVersions.join(', ')} (on 14 with Node 22, on 16 with Node 24, on 15 in the time zone of Paris), what asks most of Postgres on one with JIT (postgres-jit), and the groups of test/surroundings in full. Needs \`redis-server\`, \`pgbouncer\` and \`chromium\` on the path, the package \`postgresql\` of the distribution, and npm's registry for the other versions of Postgres and Node. What was green of the same, committed code is not run again.`,
   )
   .option('--only <groups>', `only these groups, with commas between: ${groups.join(', ')}`, listOf(groups))
   .option('--postgres <versions>', 'only the suite on these, such as 14,18', listOf(postgresVersions))

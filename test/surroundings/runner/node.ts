@@ -11,9 +11,6 @@ const execute = promisify(execFile)
 /** `folder` holds the program `node`; `version` is what it says of itself, such as `v20.19.0`. */
 export type Node = { readonly folder: string; readonly version: string }
 
-/** The majors that the suite runs on besides the Node that runs it. */
-export const nodeVersions = ['22', '24'] as const
-
 /**
  * Installs a version, such as `24`, below `folder`. Its install script, which fetches the binary, is the only one allowed.
  * @throws Error with npm's own words when that fails.

@@ -1,16 +1,16 @@
-// What `npm run surroundings` consists of: the whole suite on each version of Postgres, on other versions of Node and in
-// another time zone, and the groups of test/surroundings.
+// What `npm run surroundings` consists of: the whole suite on each version of Postgres, on three of them in other surroundings
+// besides, and the groups of test/surroundings.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { JsonTestResults } from 'vitest/reporters'
 import { packageOf, postgresVersions } from '../../helpers/postgres-versions.ts'
-import { installNode, type Node, nodeVersions } from './node.ts'
+import { installNode, type Node } from './node.ts'
 import { type Outcome, runSuite } from './suite.ts'
 import { groupRows, type Row, suiteRow } from './table.ts'
 
 export type Step = {
-  /** `postgres 14`, `node-22`, `time-zone`, `postgres-jit` or the name of a group. */
+  /** `postgres 14`, `postgres-jit` or the name of a group. */
   readonly name: string
   /** Installs what it needs, runs it, and says which rows of the table it makes. */
   run(run: RunOf): Promise<StepResult>
@@ -29,43 +29,38 @@ const groupEnd = '.test.ts'
 export async function allSteps(): Promise<readonly Step[]> {
   const files = await readdir(groupFolder)
   const groups = files.filter((file) => file.endsWith(groupEnd)).map((file) => file.slice(0, -groupEnd.length))
-  const suites = [
-    ...postgresVersions.map(suiteOnPostgres),
-    ...nodeVersions.map(suiteOnNode),
-    suiteInTimeZone,
-    suiteOnJit,
-  ]
-  return [...suites, ...groups.sort().map(group)]
+  return [...postgresVersions.map(suiteOnPostgres), suiteOnJit, ...groups.sort().map(group)]
 }
 
 export const suiteName = (version: string): string => `postgres ${version}`
 
+/** What else is different on a version: other than one by one, as a run of the suite is long and they hardly have to do with each other. */
+const besides: Readonly<Record<string, Besides>> = {
+  14: { node: '22' },
+  15: { timeZone: 'Europe/Paris' },
+  16: { node: '24' },
+}
+
+type Besides = {
+  /** The major version of the Node that runs the tests and whatever they start as `node`. */
+  readonly node?: string
+  /** A zone that is never UTC, and changes its clocks. */
+  readonly timeZone?: string
+}
+
 function suiteOnPostgres(version: string): Step {
+  const { node: nodeVersion, timeZone } = besides[version] ?? {}
   return {
     name: suiteName(version),
     run: async (run) => {
       const { version: exact } = await packageOf(version, run.signal)
       const [major, minor] = exact.split('.')
-      return suiteIn(run, `Postgres ${major}.${minor}`, { env: { TEST_POSTGRES_VERSION: version } })
+      const node = nodeVersion === undefined ? here : await installNode(nodeVersion, run.folder, run.signal)
+      const zone = timeZone === undefined ? {} : { TZ: timeZone }
+      const surroundings = [`Postgres ${major}.${minor}`, `Node ${node.version.slice(1)}`, ...Object.values(zone)]
+      return suiteIn(run, surroundings.join(', '), { node, env: { TEST_POSTGRES_VERSION: version, ...zone } })
     },
   }
-}
-
-/** That Node runs the tests and whatever they start as `node`. */
-function suiteOnNode(version: string): Step {
-  return {
-    name: `node-${version}`,
-    run: async (run) => {
-      const node = await installNode(version, run.folder, run.signal)
-      return suiteIn(run, `Node ${node.version.slice(1)}`, { node })
-    },
-  }
-}
-
-/** A zone that is never UTC, and changes its clocks. */
-const suiteInTimeZone: Step = {
-  name: 'time-zone',
-  run: (run) => suiteIn(run, 'The process in another time zone (`TZ=Europe/Paris`)', { env: { TZ: 'Europe/Paris' } }),
 }
 
 /** The parts of the suite that ask most of Postgres. */
