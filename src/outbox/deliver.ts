@@ -197,7 +197,7 @@ type Claim = {
 export async function deliverChange(delivery: Delivery, { isOurs, mark }: Claim): Promise<Outcome> {
   const { context, change, signal } = delivery
   const leave = async (sent: Sent): Promise<Outcome> => {
-    // Both count from before `sent_at`: a request that outlived it by more than the limit could take effect after its absence proved something.
+    // Both count from before `sent_at`, as absence is a proof from the time limit after it on: no request may outlive that.
     const { timeoutMs } = context.settings.api
     const [isLate, timeLimit] = [deadlineIn(timeoutMs), AbortSignal.timeout(timeoutMs)]
     const sentAt = await mark({ change, sent })
