@@ -11,6 +11,7 @@ import * as privacyApply from './0007_privacy_apply.ts'
 import * as access from './0008_access.ts'
 import * as requests from './0009_requests.ts'
 import * as servers from './0010_servers.ts'
+import * as history from './0011_history.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
@@ -23,4 +24,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0008_access': access,
   '0009_requests': requests,
   '0010_servers': servers,
+  '0011_history': history,
 }

@@ -1880,6 +1880,7 @@ export type MirrorDatabase = {
   'sync.log_identity': {
     only_row: Generated<boolean>
     number: Int8
+    folder: string | null
   }
   'sync.migrations': {
     name: string

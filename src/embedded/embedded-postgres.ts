@@ -120,7 +120,10 @@ async function openLocked(dataDir: string, options: EmbeddedOptions): Promise<Em
 
 /** Finds out what there is and who may run it; creates nothing but the record of where and with which password. */
 async function prepare(dataDir: string, options: EmbeddedOptions): Promise<{ cluster: Cluster; state: State }> {
-  const known = await readState(dataDir)
+  const stored = await readState(dataDir)
+  // A copy, or what was moved, holds its database, whatever place it remembers.
+  const isHere = (await majorOf(clusterFolder(dataDir))) !== null
+  const known = stored !== null && isHere ? { ...stored, location: dataDir } : stored
   const source = await findPackage()
   const identity = await chooseIdentity(clusterFolder(known?.location ?? dataDir))
   const state = known ?? {

@@ -1,7 +1,8 @@
 // One Postgres server on one database folder: creates the folder, finds a running server, starts and stops it.
 // Everything here runs under the lock of DATA_DIR.
 
-import { chown, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { chown, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sleep } from '../clock.ts'
 import type { Binaries } from './binaries.ts'
@@ -107,6 +108,16 @@ export async function findRunning(folder: string, state: State, signal?: AbortSi
   }
 }
 
+/**
+ * Names a server after its folder (`sync.folder`, database/history.sql). `mv` keeps the name; a copy and a backup get another.
+ * Not after the device, whose number changes with the next boot.
+ */
+async function folderName(folder: string): Promise<string> {
+  const { ino, birthtimeNs, ctimeNs } = await stat(folder, { bigint: true })
+  const born = birthtimeNs === ctimeNs ? 0n : birthtimeNs // where no time of birth is known, the last change stands there
+  return `boat-mirror-${createHash('sha256').update(`${ino} ${born}`).digest('hex').slice(0, 16)}`
+}
+
 /** Starts the server and returns its port: the stored one if it is free. Postgres leaves our session (pg_ctl sees to it). */
 export async function startServer(cluster: Cluster, state: State, settings: Settings): Promise<number> {
   const { folder, location, identity } = cluster
@@ -114,7 +125,8 @@ export async function startServer(cluster: Cluster, state: State, settings: Sett
   for (let attempt = 1; ; attempt++) {
     const port = await findFreePort(state.port)
     await unlessMissing(rename(logFile, `${logFile}.previous`))
-    const options = Object.entries({ ...defaults, ...settings, port: String(port) })
+    const name = await folderName(folder)
+    const options = Object.entries({ ...defaults, cluster_name: name, ...settings, port: String(port) })
     const args = ['start', '-w', '-t', String(startLimitSeconds), '-s', '-D', folder, '-l', logFile]
     const result = await pgCtl(cluster, [
       ...args,

@@ -3,6 +3,7 @@
 import pg from 'pg'
 import { migrations } from '../../migrations/index.ts'
 import { clientConfig, openDatabase, supportedVersion } from '../database/database.ts'
+import { keepFolder } from '../database/history.ts'
 import { watchLocks } from '../database/lock-wait.ts'
 import { kyselyOn, type Queryable } from '../database/sql.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
@@ -123,6 +124,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
           }),
         )
     await makeLogMonths(database.pool)
+    await keepFolder(database.pool)
     if (applied.length > 0) log.info({ event: 'migrated', applied }, 'the database was brought up to date')
     return { applied }
   } catch (error) {

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { readEndpoints, repeatsOf, streams } from '../catalog/catalog.ts'
+import { historyFunctions } from '../database/history.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal } from '../database/sql.ts'
 import { consumerFunctions, consumersView } from '../mirror/consumers.ts'
@@ -35,6 +36,7 @@ insert into sync.reads (endpoint, same_as)
 /** Run in this order, all of them or none, in one transaction. */
 export const repeatableSteps: readonly RepeatableStep[] = [
   roles,
+  historyFunctions,
   companyAccessFunctions,
   contentFunctions,
   feedFunctions,

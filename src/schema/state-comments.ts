@@ -58,11 +58,16 @@ export const syncComments: Readonly<Record<string, string>> = {
     'Returns a record as it was at a time, as mirror.history shows it. Null if it did not exist, was deleted, or the log does not reach back that far.',
   'function mirror.refresh(text, jsonb)':
     'Reads a stream and its parents now, or the record with this key and its details: after queued changes, before everything scheduled. Returns the number of the request in sync.refreshes. While the same request is open, it returns that number again. A role may call it at most 60 times a minute.',
-  'function mirror.feed_epoch()': 'Identifies the cluster, its timeline and this database by a number.',
+  'function mirror.feed_epoch()': 'Returns the epoch of sync.history().',
+  'function sync.folder()': 'Identifies the folder of an embedded Postgres. Null for another server.',
+  'function sync.history()':
+    'Identifies the history that this database is part of: its cluster, its timeline and its place there, and all three as one number (epoch).',
 
-  'table sync.log_identity': 'Identifies the change log for mirror.feed_epoch().',
+  'table sync.log_identity': 'Identifies the change log for sync.history().',
   'column sync.log_identity.only_row': 'Always true: there is one row.',
   'column sync.log_identity.number': 'The oid of mirror.change_log when the log started.',
+  'column sync.log_identity.folder':
+    'The folder of the embedded Postgres in which this database was first migrated. Null: none is known.',
 
   'table sync.consumer_positions': 'The positions that sync.consumers shows, with the cursor in its parts.',
   'column sync.consumer_positions.name': 'Name of the consumer.',

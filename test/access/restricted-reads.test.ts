@@ -203,6 +203,8 @@ describe('each function of a restricted role', () => {
     [`report.calendar('2026-01-01', '2026-01-02')`, 2],
     [`report.today()`, 1],
     [`mirror.feed_epoch()`, 1],
+    [`sync.history()`, 1],
+    [`sync.folder()`, 1],
     [`mirror.refresh('rentals', '{"id": 10}')`, 1],
     [`mirror.refresh('companies', '{"id": 1}')`, 1],
     [`mirror.refresh('resource_options', '{"resource_id": "r1", "id": 10}')`, 1],
