@@ -12,6 +12,7 @@ import * as access from './0008_access.ts'
 import * as requests from './0009_requests.ts'
 import * as servers from './0010_servers.ts'
 import * as history from './0011_history.ts'
+import * as outboxHistory from './0012_outbox_history.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
@@ -25,4 +26,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0009_requests': requests,
   '0010_servers': servers,
   '0011_history': history,
+  '0012_outbox_history': outboxHistory,
 }

@@ -18,6 +18,7 @@ import type { QueueBackend } from './jobs/queues.ts'
 import { lazily } from './lazy.ts'
 import type { Logger } from './log.ts'
 import { createChangeNotifier } from './mirror/change-notifier.ts'
+import { noticeHistory } from './outbox/claim.ts'
 import type { PushContext } from './outbox/context.ts'
 import { createShowDelay } from './outbox/show-delay.ts'
 import { saveTimeZone } from './reports/time-zone.ts'
@@ -201,7 +202,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: poolSize, log })
     release.defer(() => database.close())
     if (options.schema !== 'none') await assertSchemaCurrent(database)
-    if (options.schema === 'migrate') await assertSuitable(database.pool, 'sync')
+    if (options.schema === 'migrate') {
+      await assertSuitable(database.pool, 'sync')
+      await noticeHistory(database.pool) // before anything is named after this installation
+    }
     const privacy =
       options.schema === 'none'
         ? undefined

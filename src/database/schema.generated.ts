@@ -1506,6 +1506,12 @@ export type MirrorDatabase = {
     only_one: Generated<boolean>
     id: Generated<string>
     number: Generated<Int8>
+    epoch: Int8 | null
+    cluster: string | null
+    place: string | null
+    since: Generated<Timestamp>
+    undecided: Generated<boolean>
+    former: Generated<Json>
   }
   'outbox.operations': {
     operation: string
@@ -1559,6 +1565,7 @@ export type MirrorDatabase = {
     settled_xid: string | null
     seen_snapshot: string | null
     veiled: Generated<boolean>
+    epoch: Generated<Int8>
   }
   'outbox.requests': {
     change_id: Int8
@@ -1808,7 +1815,7 @@ export type MirrorDatabase = {
     at: Generated<Timestamp>
     who: string
     via: 'sql' | 'command' | 'library' | 'page'
-    what: 'retry' | 'cancel' | 'local' | 'remote' | 'took_effect' | 'did_not' | 'release' | 'pause' | 'resume'
+    what: 'retry' | 'cancel' | 'local' | 'remote' | 'took_effect' | 'did_not' | 'release' | 'pause' | 'resume' | 'former_gone' | 'former_lives'
     target: string
     plan: string
     result_id: Int8 | null

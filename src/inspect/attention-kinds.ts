@@ -2,6 +2,7 @@
 
 /** Every kind of condition that needs attention, the most urgent first. */
 export const attentionKinds = [
+  'copied',
   'credentials',
   'breaker',
   'quota',

@@ -38,6 +38,7 @@ const readLast = ({ streams }: Facts, names: readonly string[]): Date | null =>
 export function whatNeedsPeople(status: Facts, freshness: readonly StreamFreshness[]): readonly Attention[] {
   const isWorking = status.workers.some(({ isSilent }) => !isSilent)
   return [
+    ...copied(status),
     ...(isWorking ? [] : withoutWorker(status, freshness)),
     ...apiTrouble(status),
     ...quotaTrouble(status),
@@ -67,6 +68,20 @@ export function whatNeedsPeople(status: Facts, freshness: readonly StreamFreshne
     ...doubleBookings(status),
     ...bad(status),
     ...newFields(status),
+  ]
+}
+
+function copied({ copied: found }: Facts): Attention[] {
+  if (found === null) return []
+  const waits = `${counted(found.changes, 'change')} queued before ${found.changes === 1 ? 'is' : 'are'} not sent`
+  return [
+    {
+      kind: 'copied',
+      about: [],
+      text: `This database is a copy of another one: ${waits} until you say whether that one is gone or lives on.`,
+      since: found.since,
+      commands: ['moved database gone', 'moved database lives'],
+    },
   ]
 }
 

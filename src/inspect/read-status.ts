@@ -4,6 +4,7 @@ import { isGateState } from '../api/admission/breaker.ts'
 import { findStream } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
 import type { Queryable } from '../database/sql.ts'
+import { copiedChanges } from '../outbox/former.ts'
 import { statuses } from '../outbox/states.ts'
 import { repeatingReads } from '../state/due/reads.ts'
 import { failingHotRuns, unexpectedShares } from '../state/due/stream-state.ts'
@@ -94,6 +95,7 @@ async function readFacts(
       ...Object.fromEntries(statuses.map((status) => [status, outbox.counts[status] ?? 0])),
       oldestQueuedAt: outbox.oldestQueuedAt,
     },
+    copied: await copiedChanges(db),
     firstChanges: outbox.first,
     settledSince: outbox.settledSince,
     unexpected: await unexpectedShares(db),

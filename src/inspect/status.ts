@@ -65,6 +65,8 @@ export type StatusFacts = {
   /** Redundant reads, and whether they are skipped. */
   readonly reads: readonly RepeatingRead[]
   readonly outbox: Readonly<Record<string, number | Date | null>>
+  /** Unsettled changes from before this database became a copy, which wait for your decision; null: there are none. */
+  readonly copied: { readonly changes: number; readonly since: Date } | null
   /** The oldest change in each state, by its id; states without changes are missing. */
   readonly firstChanges: Readonly<Record<string, number>>
   /** Since when each settled state has a change; states without changes are missing. */

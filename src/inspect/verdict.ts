@@ -16,6 +16,7 @@ type Facts = Pick<StatusFacts, 'attention' | 'workers' | 'streams' | 'backlog' |
 
 /** What each kind is, in words that fit behind a colon; `names`: the streams it is about, where it is about streams. */
 const phrases: Readonly<Record<AttentionKind, (names: string) => string>> = {
+  copied: () => 'this database is a copy, and its queued changes wait',
   credentials: () => 'the API refuses the credentials',
   breaker: () => 'the API keeps failing',
   quota: () => 'API_QUOTA is running low or is too small',

@@ -29,6 +29,13 @@ export type Evidence = {
   readonly answeredAt?: number
   /** The API answered with an error: no part of the attempt is running any more. */
   readonly finished?: true
+  /**
+   * It was queued in this history of the database (sync.history), which ended before it was claimed: whether it was sent there
+   * is not known, and nothing is known of the state before.
+   */
+  readonly former?: string
+  /** The mirror of that history had not been read whole: a record that it did not hold may have been there. */
+  readonly unread?: true
   /** The key that it was sent with: the API keeps it, and answers the same request again as it answered the first. */
   readonly key?: string
 }

@@ -14,7 +14,8 @@ import { inStates, isUnsettled } from './states.ts'
  * all it waits for is done. `case` keeps the checks per row, so that a claim stops at the first row that fits; what it waits
  * for is looked up, because a join of two tables that were never analysed may go through one of them for every row.
  */
-const itsTurn = `case when q.status = 'sending' then true else
+const itsTurn = `case when q.epoch <> (select i.epoch from outbox.installation i where i.undecided) then false
+    when q.status = 'sending' then true else
     not exists (select from outbox.queue b where b.aggregate = q.aggregate and b.id < q.id
                 and ${inStates('b.status', 'holding')})
     and not exists (select from outbox.queue b where b.aggregate = q.aggregate and b.status = 'sending')
@@ -26,25 +27,37 @@ const itsTurn = `case when q.status = 'sending' then true else
 const urgent = `(q.status = 'sending' or (q.status = 'queued' and q.deadline is not null))`
 const any = inStates('q.status', 'claimable')
 const isDue = `q.next_attempt_at <= clock_timestamp() and (q.lease_until is null or q.lease_until < clock_timestamp())
-      and (q.expires_at is null or q.expires_at > clock_timestamp() or q.status = 'sending')`
+      and (q.expires_at is null or q.expires_at > clock_timestamp() or q.status = 'sending'
+        or q.epoch <> (select i.epoch from outbox.installation i))`
 
 /** The values of the placeholders in due.sql. */
 export const dueConditions = { urgent, due: `${isDue} and ${itsTurn}` }
 
 /**
+ * Claims nothing unless the history of the database is the one last noticed. A change of another history may have been sent
+ * there: it is claimed as dispatched, so that it is verified first. Where it has no evidence of an attempt, `former` names
+ * that history.
+ *
  * A few more than needed: another pusher may have locked the first. Changes that were modified before they are locked
  * are checked again. `case` hides the states from the planner: each change is looked up by its id, whichever index
  * seems to hold only a few.
  */
 const claimSql = `
-  with candidate as materialized (
-    select q.id, d.place from outbox.due_changes($3 + 8, $4) with ordinality as d (id, place) join outbox.queue q on q.id = d.id
+  with here as materialized (select i.epoch, i.since from outbox.installation i where i.epoch = mirror.feed_epoch()),
+  candidate as materialized (
+    select q.id, d.place, here.epoch, case when q.epoch <> here.epoch then here.since end as former_until from here, outbox.due_changes($3 + 8, $4) with ordinality as d (id, place) join outbox.queue q on q.id = d.id
     where case when ${any} then ${isDue} end
     order by d.place limit $3 for update of q skip locked
   )
   update outbox.queue q set status = 'sending', owner = $1, fence = q.fence + 1,
     lease_until = clock_timestamp() + $2 * interval '1 ms',
-    attempts = q.attempts + case when q.departed then 0 else 1 end
+    attempts = q.attempts + case when q.departed or former_until is not null then 0 else 1 end,
+    departed = q.departed or former_until is not null,
+    sent_at = case when former_until is null then q.sent_at else greatest(q.sent_at, former_until) end,
+    proof = case when former_until is null then q.proof
+      when q.departed or q.proof ? 'ambiguous' then q.proof - 'finished'
+      else jsonb_build_object('former', q.epoch::text) end,
+    epoch = candidate.epoch
   from candidate where q.id = candidate.id
   returning ${changeColumns}, candidate.place`
 
@@ -129,8 +142,17 @@ export async function releaseChange(db: Queryable, change: Change, delayMs = 0):
     .execute()
 }
 
-/** Before claiming: expires what is too late, and moves changes that were queued while their record came to be. */
+/** Notices that this database has another history than before: see sql/history.sql. */
+export async function noticeHistory(db: Queryable): Promise<void> {
+  await db.query('select outbox.notice_history()')
+}
+
+/**
+ * Before claiming: notices another history of the database, expires what is too late, and moves changes that were queued while
+ * their record came to be.
+ */
 export async function tidy(db: Queryable): Promise<number> {
+  await noticeHistory(db)
   await db.query(`update outbox.queue q set aggregate = c.aggregate from outbox.queue c
     where ${isUnsettled('q.status')} and ${inStates('q.status', 'waiting')} and q.aggregate like 'change:%' and q.aggregate <> 'change:' || q.id
       and c.id = substr(q.aggregate, 8)::bigint and c.status = 'done' and c.aggregate <> q.aggregate`)

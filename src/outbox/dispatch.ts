@@ -28,6 +28,7 @@ const markSql = `with privacy as (select generation from sync.privacy for share)
   from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
     as s (id, fence, request, proof, record_key, warning)
   where q.id = s.id and q.fence = s.fence and q.status = 'sending' and q.lease_until > clock_timestamp()
+    and q.epoch = (select mirror.feed_epoch())
     and (select generation from privacy) = coalesce($7::bigint, (select generation from privacy))
   returning q.id, q.sent_at`
 

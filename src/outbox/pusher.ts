@@ -23,6 +23,9 @@
 //              CANCELED_BY_CLIENT: neither, `unknown`, an operator decides.)
 //   settle     17: sending -> done where the fence is still 2, with the row of rental 42; NOTIFY boat_mirror_settled, '17'
 //
+// A change that was queued in another history of the database, before a restore or in the original of a copy, may have been sent
+// there. It is claimed as if it was dispatched (claim.ts) and verified without evidence of an attempt (former.ts).
+//
 // One aggregate (a rental, a user) has one change in progress: an index prevents a second `sending`. The order within an
 // aggregate is that of the ids, which enqueue assigns under the aggregate's lock. A pusher that was delayed for longer than
 // its lease sends nothing (`isOurs`) and settles nothing (the fence).

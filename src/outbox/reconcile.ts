@@ -6,6 +6,7 @@ import { ApiError } from '../errors.ts'
 import { absenceProvesInMs, absenceProvesNothing, nextVerificationMs } from './attempts.ts'
 import { type Change, resolveTarget } from './change.ts'
 import { type PushContext, showDelayOf } from './context.ts'
+import { sentFormerly } from './former.ts'
 import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { errorText, gone, type Outcome, storable } from './outcome.ts'
@@ -81,7 +82,8 @@ function absent(delivery: Delivery): Outcome {
   const waitMs = mayShowInMs(delivery)
   if (waitMs > 0) return notYet(delivery, waitMs)
   const error = 'The answer was lost. After 15 minutes, the rental may have been created and expired.'
-  const expired = expires && absenceProvesNothing(change.sentAt ?? startedAt, startedAt)
+  // One that was made in another history and has expired holds nothing that a second one could double.
+  const expired = expires && !change.evidence.former && absenceProvesNothing(change.sentAt ?? startedAt, startedAt)
   return expired ? { kind: 'expired', error, response: null } : again
 }
 
@@ -124,8 +126,12 @@ export async function verifyChange(delivery: Delivery, kept: Sent): Promise<Outc
 export async function reconcileChange(delivery: Delivery): Promise<Outcome> {
   const { write, evidence } = delivery.change
   const kind = kindOf(write)
-  const sent = sentOf(delivery.change, delivery.context.privacy)
   try {
+    const sent =
+      evidence.former === undefined
+        ? sentOf(delivery.change, delivery.context.privacy)
+        : await sentFormerly(freshly(delivery))
+    if (!('evidence' in sent)) return sent
     // It took effect: what it left is still to be seen.
     if (evidence.answered && !kind.makesRecord) return await kind.finish(delivery, sent, { response: null, seen: null })
     return (await verifyChange(delivery, sent)) ?? absent(delivery)

@@ -151,10 +151,12 @@ function assignmentsOf(change: Change, outcome: Exclude<Outcome, Done>): Assignm
         next_attempt_at: inMs(outcome.delayMs),
         left_out: sql`left_out || ${outcome.leaveOut ?? []}::text[]`,
         attempts: sql`attempts - ${outcome.heldBack ? 1 : 0}::int`,
-        // An attempt that had to be looked for stays one of which a trace may still show.
-        proof: change.dispatched
-          ? sql`coalesce(proof, '{}') || '{"ambiguous": true}'`
-          : sql`case when proof ? 'ambiguous' then proof end`,
+        // An attempt that had to be looked for stays one of which a trace may still show. One of another history has been.
+        proof: change.evidence.former
+          ? null
+          : change.dispatched
+            ? sql`coalesce(proof, '{}') || '{"ambiguous": true}'`
+            : sql`case when proof ? 'ambiguous' then proof end`,
       }
     case 'verify': {
       const { answered, finished, response } = outcome

@@ -16,6 +16,7 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
   endpoints: [],
   reads: [],
   outbox: { oldestQueuedAt: null },
+  copied: null,
   firstChanges: {},
   settledSince: {},
   unexpected: [],

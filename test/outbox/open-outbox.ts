@@ -1,6 +1,7 @@
 // outbox.enqueue on a database of its own, as tests call it.
 
 import type pg from 'pg'
+import { noticeHistory } from '../../src/outbox/claim.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 
 type Runner = Pick<pg.ClientBase, 'query'> | pg.Pool
@@ -14,6 +15,7 @@ export type Outbox = AsyncDisposable & {
 /** Opens a migrated database with an empty outbox. */
 export async function openOutbox(): Promise<Outbox> {
   const database = await createTestDatabase()
+  await noticeHistory(database.pool)
   return {
     database,
     queue: async (operation, target, body = {}, options = {}, runner = database.pool) => {

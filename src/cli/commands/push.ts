@@ -4,6 +4,7 @@ import { messageOf } from '../../errors.ts'
 import { counted, relative } from '../../format.ts'
 import { outboxFacts } from '../../inspect/queries.ts'
 import type { Logger } from '../../log.ts'
+import { copiedChanges } from '../../outbox/former.ts'
 import { type ChangeInfo, changeFacts, changesForPerson, listChanges } from '../../outbox/inspect.ts'
 import { codeIn } from '../../outbox/outcome.ts'
 import { type Preview, previewChanges } from '../../outbox/preview.ts'
@@ -25,9 +26,11 @@ export async function runPush(context: CommandContext, options: PushOptions): Pr
   const held = await pushAll(context, app)
   const changes = await listChanges(app.database.pool, { since, limit: options.limit })
   const waiting = await changesForPerson(app.database.pool)
-  const code = held === null ? exitCode(changes, waiting) : 1
-  if (options.json) printJson({ exitCode: code, changes: changes.map(changeFacts), needPerson: waiting, held })
+  const copied = (await copiedChanges(app.database.pool))?.changes ?? 0
+  const code = held !== null ? 1 : copied > 0 ? 3 : exitCode(changes, waiting)
+  if (options.json) printJson({ exitCode: code, changes: changes.map(changeFacts), needPerson: waiting, copied, held })
   else report(changes, waiting, held)
+  if (copied > 0 && !options.json) printText(`\n${copiedText(copied)}`)
   return code
 }
 
@@ -75,6 +78,9 @@ function report(changes: readonly ChangeInfo[], waiting: readonly string[], held
   if (waiting.length === 0) return
   printText(`\nThese need your decision: ${waiting.join(', ')}. See: boat-mirror changes show ID`)
 }
+
+const copiedText = (changes: number): string =>
+  `This database is a copy of another one. ${counted(changes, 'change')} queued before ${changes === 1 ? 'is' : 'are'} not sent until you say what became of that one.\nIf it sends nothing any more: boat-mirror moved database gone. If it lives on: boat-mirror moved database lives.`
 
 const heldText = (refusal: string): string => (codeIn(refusal) === 'API_QUOTA_USED' ? quotaText : refusalText(refusal))
 

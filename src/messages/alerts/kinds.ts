@@ -11,6 +11,7 @@ export type AlertKind = (typeof alertKinds)[number]
 export const titles: Readonly<Record<AlertKind, string>> = {
   database: 'a worker cannot reach its database',
   queue: 'a worker has no queue: it works without one, more slowly',
+  copied: 'the database is a copy: decide about the changes that were queued before',
   credentials: 'the API refuses the credentials (401)',
   breaker: 'the API does not answer: requests wait, except one probe at a time',
   quota: 'API_QUOTA is used up or too small: check what waits for it',

@@ -79,6 +79,11 @@ export type Kind = {
   readonly comparesExisting?: true
   /** @throws ApiError when what is there now can't be read. */
   prepare(delivery: Delivery, given: Given): Promise<Prepared | Outcome>
+  /**
+   * What another history of the database may have sent for it, of which nothing was written down; absent: what `prepare` makes.
+   * @throws ApiError when what is there now can't be read.
+   */
+  formerly?(delivery: Delivery, given: Given): Promise<Sent | Outcome>
   /** @throws ApiError when the API can't be read. */
   verify(delivery: Delivery, sent: Sent): Promise<Found>
   /** `timeZone`: that of date-times without offset. */

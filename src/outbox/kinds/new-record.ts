@@ -78,6 +78,10 @@ export function theNewOne(found: readonly Seen[], sent: Sent, question: Question
   const same = fitting('same')
   const best = same.length > 0 ? same : fitting('cut')
   const [first] = best
+  if (first !== undefined && best.length === 1 && sent.evidence.unread) {
+    const why = `${idsIn([first.record])} could be the result, or was there before the mirror had read these records.`
+    return { kind: 'unclear', why, candidates: [first.record] }
+  }
   if (first !== undefined && best.length === 1) return first.claimedBy === undefined ? took(first) : claimed(first)
   if (first !== undefined) {
     const candidates = best.map(({ record }) => record)

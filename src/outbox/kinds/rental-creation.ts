@@ -17,6 +17,9 @@ import { answered, finishMaking, preparedCreation, readWritten } from './shared.
 /** What makes references of this installation unique: see outbox.installation. */
 type Installation = { readonly id: string; readonly number: number }
 
+/** `former`: the installations that this database is a copy of. */
+type Installations = Installation & { readonly former: readonly Installation[] }
+
 /**
  * The reference a rental is created with, when the partner gave none. Numeric where the API takes numbers only
  * (docs/sources.md, differences).
@@ -47,9 +50,11 @@ async function firstRow<Row extends object>(context: PushContext, text: string, 
   return rows[0]
 }
 
-async function installationOf(context: PushContext): Promise<Installation> {
-  const row = await firstRow<{ id: string; number: string }>(context, `select id, number from outbox.installation`)
-  return { id: String(row?.id), number: Number(row?.number) }
+async function installationOf(context: PushContext): Promise<Installations> {
+  const sql = `select id, number::float8 as number, former from outbox.installation`
+  const row = await firstRow<Installations>(context, sql)
+  if (row === undefined) throw new Error('outbox.installation has no row.')
+  return row
 }
 
 /** Departure of the slot as the mirror knows it, ISO; null where it does not. */
@@ -114,6 +119,19 @@ export const rentalCreation: Kind = {
     return body === null
       ? { kind: 'failed', error: zerosLost(change.id, referenceId), response: null }
       : { ...prepared, body }
+  },
+
+  async formerly(delivery, given) {
+    const { context, change } = delivery
+    const prepared = await rentalCreation.prepare(delivery, given)
+    if (prepared.kind !== 'prepared' || textOf(given.fields.referenceId) !== undefined) return prepared
+    // A copy looks for the reference of its original, which is another installation.
+    const numeric = context.settings.api.referenceAsNumber
+    const { former } = await installationOf(context)
+    const references = former.map((each) => ownReference(each, change.id, numeric))
+    const shown = (await readNewest(delivery, given.fields)).map(({ record }) => textOf(get(record, 'referenceId')))
+    const referenceId = references.find((each) => shown.includes(each))
+    return referenceId === undefined ? prepared : { ...prepared, body: { ...prepared.body, referenceId } }
   },
 
   async verify(delivery, sent) {

@@ -252,12 +252,24 @@ export const update: Kind = {
     return { kind: 'prepared', params, body, applied: merged.apply, evidence: { before, sent: body }, warnings }
   },
 
+  async formerly(delivery, { params, fields }) {
+    const { change } = delivery
+    const body = Object.fromEntries(
+      change.write.body.flatMap((field): [string, Json][] => {
+        const wish = fields[field.name]
+        return wish === undefined || change.keptRemote.includes(field.name) ? [] : [[field.name, sentAs(field, wish)]]
+      }),
+    )
+    const { base } = await earlierChanges(delivery, params)
+    return { params, body, applied: body, evidence: { before: base }, warnings: [] }
+  },
+
   verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
 
   /**
    * Each field to change shows either the sent value, maybe rewritten by the API, or the value before. All as before:
    * it did not take effect. Some as sent: it did, and the API ignored the rest. Any third value: another client
-   * changed it too.
+   * changed it too. Of a change that another history may have sent, some as sent prove nothing: others may have set them.
    */
   decide(write, { body, evidence }, found, timeZone) {
     const [seen] = found ?? []
@@ -275,6 +287,14 @@ export const update: Kind = {
       const why = `${namesOf(foreign)}: the value is neither what was sent nor what was there before.`
       return { kind: 'unclear', why, candidates: [seen.record] }
     }
+    if (evidence.former !== undefined && changing.length === 0 && !observable(write, body).every(isAsSent))
+      return notTaken
+    if (evidence.former !== undefined && rest.length > 0 && rest.length < changing.length)
+      return {
+        kind: 'unclear',
+        why: `only a part of it is there, without ${namesOf(rest)}.`,
+        candidates: [seen.record],
+      }
     return changing.length > 0 && rest.length === changing.length ? notTaken : took(seen)
   },
 

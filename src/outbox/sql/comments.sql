@@ -27,6 +27,8 @@ comment on column outbox.queue.seen_at is
 comment on column outbox.queue.settled_xid is 'Transaction that set the change to done.';
 comment on column outbox.queue.seen_snapshot is
   'Snapshot of the base. It does not include changes that later transactions set to done.';
+comment on column outbox.queue.epoch is
+  'History of the database (sync.history) in which the change was queued or last claimed. In another history it is verified before it is sent.';
 
 comment on table outbox.dependencies is
   'Which change waits for which: by a reference {"change": n}, or the creation of a rental for its user.';
@@ -44,7 +46,11 @@ comment on column outbox.requests.fingerprint is 'Hash of operation, target, bod
 comment on column outbox.requests.place is 'Position in the array of the request; 0 if the request was one object.';
 comment on column outbox.requests.received_at is 'When the request was first received.';
 
-comment on table outbox.installation is 'One row: the value that makes the references of this installation unique.';
+comment on table outbox.installation is
+  'One row: what makes the references of this installation unique, and the history of the database in which it was last seen (sync.history).';
+comment on column outbox.installation.since is 'When this history was noticed, or when it was decided what became of the former database.';
+comment on column outbox.installation.undecided is 'True in a copy until outbox.former_database: changes of other histories are not sent.';
+comment on column outbox.installation.former is 'Id and number of the installations that this database is a copy of.';
 
 comment on table outbox.done_counts is
   'Number of changes that are done: the sum of all rows. Each transaction that settles or deletes changes adds a row. Rows are added up once an hour.';

@@ -101,6 +101,7 @@ begin
     update outbox.queue q set status = 'queued', departed = false, owner = null, lease_until = null, settled_at = null,
         error = null, conflict = null, blocked_by = null, next_attempt_at = clock_timestamp(),
         proof = case when what in ('retry', 'did_not') then null else q.proof end,
+        epoch = case what when 'did_not' then mirror.feed_epoch() else q.epoch end, -- not verified again
         response = case what when 'did_not' then null else q.response end,
         left_out = case what when 'retry' then '{}' else q.left_out end,
         deadline = case what when 'retry' then null else q.deadline end,

@@ -15,6 +15,7 @@ import dependants from './dependants.sql'
 import due from './due.sql'
 import enqueue from './enqueue.sql'
 import grants from './grants.sql'
+import history from './history.sql'
 import operations from './operations.sql'
 import validation from './validation.sql'
 import { changePlan, outboxViews } from './views.ts'
@@ -94,6 +95,7 @@ export const outboxSteps: readonly RepeatableStep[] = [
     }),
   },
   decisionFunctions,
+  { name: 'outbox-history', sql: fillSql(history, { is_unsettled: isUnsettled('q.status') }) },
   { name: 'outbox-due', sql: fillSql(due, dueConditions) },
   { name: 'outbox-operations', sql: operations, values: [JSON.stringify(writes.map(operationRow))] },
   outboxViews,
