@@ -49,7 +49,7 @@ const claimSql = `
     where case when ${any} then ${isDue} end
     order by d.place limit $3 for update of q skip locked
   )
-  update outbox.queue q set status = 'sending', owner = $1, fence = q.fence + 1,
+  update outbox.queue q set status = 'sending', owner = $1, fence = floor(random() * 9e15),
     lease_until = clock_timestamp() + $2 * interval '1 ms',
     attempts = q.attempts + case when q.departed or former_until is not null then 0 else 1 end,
     departed = q.departed or former_until is not null,
@@ -68,7 +68,8 @@ const uniqueViolation = '23505' // another pusher took a change of the same aggr
 /**
  * Claims up to `most` changes that are due, of different aggregates, in this order: unknown fate and pending rentals, then
  * the oldest of each role in turn, from the role after `servedLast` on: who queues ten thousand does not keep others waiting
- * until all of them are sent. Locks the rows (`for update skip locked`), marks them `sending` until `leaseMs` from now and counts the fence up.
+ * until all of them are sent. Locks the rows (`for update skip locked`), marks them `sending` until `leaseMs` from now, and gives
+ * each a new fence. It is drawn, not counted: a crash or a failover can lose a claim, and the next must not get its number.
  */
 export async function claimChanges(
   db: Queryable,

@@ -3,7 +3,7 @@
 // A change is delivered in four steps. Each commits before the next begins:
 //
 //   claim      claim.ts     the oldest change of the role whose turn it is becomes `sending`, with an owner, a lease and a
-//                           higher fence
+//                           new fence
 //   prepare    deliver.ts   its kind (kinds/) reads the present state, merges, builds the request. The request and the
 //              and kinds/   evidence (the state before) are committed, the change is marked as dispatched
 //   dispatch   deliver.ts   the request is sent, once. The answer becomes an outcome (outcome.ts)
@@ -14,14 +14,14 @@
 // before the mark nothing was sent, after it nothing is sent until the verdict is that it had no effect.
 //
 // An example. Change 17 sets the status of rental 42 to VALIDATED:
-//   claim      17: queued -> sending, fence 1, lease 10 s
+//   claim      17: queued -> sending, fence A, lease 10 s
 //   prepare    GET /v3/rentals/42 shows PENDING and an order link. body: {status: VALIDATED, orderLink: as it was read};
 //              evidence: {status: PENDING, orderLink: the same}. Commit: departed = true
 //   dispatch   PUT /v3/rentals/42 - and the pusher is killed before the answer comes
-//   claim      another pusher, when the lease has run out: 17 is still sending, fence 2
+//   claim      another pusher, when the lease has run out: 17 is still sending, fence B
 //   verify     GET /v3/rentals/42 shows VALIDATED: as sent, so it took effect. (PENDING: as before, it is sent again.
 //              CANCELED_BY_CLIENT: neither, `unknown`, an operator decides.)
-//   settle     17: sending -> done where the fence is still 2, with the row of rental 42; NOTIFY boat_mirror_settled, '17'
+//   settle     17: sending -> done where the fence is still B, with the row of rental 42; NOTIFY boat_mirror_settled, '17'
 //
 // A change that was queued in another history of the database, before a restore or in the original of a copy, may have been sent
 // there. It is claimed as if it was dispatched (claim.ts) and verified without evidence of an attempt (former.ts).

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { claimChanges, releaseChange } from '../../src/outbox/claim.ts'
+import { markDispatched } from '../../src/outbox/dispatch.ts'
 import { saveOutboxLimit } from '../../src/outbox/limit.ts'
 import { type Outbox, openOutbox } from './open-outbox.ts'
 
@@ -102,6 +103,26 @@ describe('claims', () => {
     if (first !== undefined) await releaseChange(outbox.database.pool, first)
     const again = await claimChanges(outbox.database.pool, 'test', { leaseMs: 60_000, most: 9, servedLast: ann })
     expect(again.map((change) => change.id)).toEqual(ids.map(String))
+  })
+})
+
+describe('a claim that a crash has lost', () => {
+  it('does not pass for the next one', async () => {
+    const [id] = await queue(ann, 1)
+    const { pool } = outbox.database
+    const before = (await pool.query('select fence from outbox.queue where id = $1', [id])).rows[0]
+    const wanted = { leaseMs: 60_000, most: 1, servedLast: '' }
+    const [lost] = await claimChanges(pool, 'first', wanted)
+    await pool.query(
+      `update outbox.queue set status = 'queued', owner = null, lease_until = null, attempts = 0, fence = $2 where id = $1`,
+      [id, before?.fence],
+    )
+    const [next] = await claimChanges(pool, 'second', wanted)
+    expect(next?.id).toBe(lost?.id)
+    if (lost === undefined || next === undefined) throw new Error('Nothing was claimed.')
+    const sent = { params: {}, body: {}, applied: {}, evidence: {}, warnings: [] }
+    await expect(markDispatched(pool, [{ change: lost, sent }])[0]).rejects.toMatchObject({ code: 'LEASE_LOST' })
+    await expect(markDispatched(pool, [{ change: next, sent }])[0]).resolves.toBeInstanceOf(Date)
   })
 })
 

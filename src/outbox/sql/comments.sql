@@ -19,7 +19,7 @@ comment on column outbox.queue.proof is 'State before sending: the record, or th
 comment on column outbox.queue.departed is
   'True from the commit before the request is sent until its outcome is known. While it is true, the change is reconciled, never sent as new.';
 comment on column outbox.queue.looks is 'Consecutive reads that tried to reconcile this change and did not settle it.';
-comment on column outbox.queue.fence is 'Number of claims. A worker with an older number can no longer settle the change.';
+comment on column outbox.queue.fence is 'Random number of the claim. A worker with another number can no longer send or settle the change.';
 comment on column outbox.queue.deadline is
   'When the pending rental that the change belongs to expires in the API (15 minutes after its creation).';
 comment on column outbox.queue.seen_at is
