@@ -62,6 +62,7 @@ declare
 begin
   select this_epoch, parts[2]::xid8, c.seq into epoch, xid, seq from mirror.change_log c
     where c.seq = parts[3]::bigint and parts[1] = this_epoch::text
+      and coalesce(parts[4] = mirror.cursor_mark(c.seq, c.xid, c.changed_at, c.key), true)
       and case when parts[2] = '0' then c.epoch <> this_epoch else c.epoch = this_epoch
         and c.xid = parts[2]::xid8 and c.xid < pg_snapshot_xmin(pg_current_snapshot()) end
     for key share;

@@ -17,11 +17,16 @@ begin
   return present || told;
 end $$;
 
--- Epoch, transaction and number of a cursor.
+-- What an entry alone has: a copy, or a server that lost its last commits, gives transaction ids and numbers out once more.
+create or replace function mirror.cursor_mark(seq bigint, xid xid8, changed_at timestamptz, key jsonb) returns text
+  language sql immutable
+  as $$ select to_hex(hashtextextended(seq || ' ' || xid::text || ' ' || extract(epoch from changed_at) || ' ' || key::text, 0)) $$;
+
+-- Epoch, transaction, number and mark of a cursor. Those of former releases have no mark, nor has the place of a consumer.
 create or replace function mirror.cursor_parts(cursor_text text) returns text[]
   language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
-  parts constant text[] := regexp_match(cursor_text, '^1\.(-?[0-9]{1,19})\.([0-9]{1,18})\.([0-9]{1,18})$');
+  parts constant text[] := regexp_match(cursor_text, '^1\.(-?[0-9]{1,19})\.([0-9]{1,18})\.([0-9]{1,18})(?:\.([0-9a-f]{1,16}))?$');
 begin
   if parts is null then
     raise exception 'The cursor is %. It must be null (from the beginning) or a cursor that mirror.changes_since returned.',
@@ -44,6 +49,18 @@ create or replace function mirror.next_positions(of_epoch bigint, after_xid xid8
       order by c.xid, c.seq limit row_limit;
   end $$;
 
+-- Whether a transaction id was given out, whatever the caller's snapshot shows. A standby cannot know.
+create or replace function mirror.is_assigned(xid xid8) returns boolean
+  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+  if not pg_is_in_recovery() then
+    perform pg_xact_status(xid);
+  end if;
+  return true;
+exception when invalid_parameter_value then
+  return false;
+end $$;
+
 -- Where the entries after a position are, in the order in which they are given: those of former epochs, all of which were
 -- committed long ago and are numbered as transaction 0, then those of this one.
 create or replace function mirror.positions_after(position_text text, row_limit int)
@@ -55,6 +72,7 @@ create or replace function mirror.positions_after(position_text text, row_limit 
     parts text[];
     from_xid xid8 := xid8 '0';
     from_seq bigint := 0;
+    is_given boolean;
     given int := 0;
   begin
     if row_limit is null or row_limit < 1 then
@@ -63,10 +81,22 @@ create or replace function mirror.positions_after(position_text text, row_limit 
     end if;
     if position_text is not null then
       parts := mirror.cursor_parts(position_text);
-      -- A cursor of another cluster means nothing here: everything is repeated rather than something missed.
+      -- A cursor of another history means nothing here: everything is repeated rather than something missed.
       if parts[1] = this_epoch::text then
         from_xid := parts[2]::xid8;
         from_seq := parts[3]::bigint;
+        select coalesce(parts[4] = mirror.cursor_mark(c.seq, c.xid, c.changed_at, c.key), true) into is_given
+          from mirror.change_log c where c.seq = from_seq
+            and case from_xid when '0' then c.epoch <> this_epoch else c.epoch = this_epoch and c.xid = from_xid end;
+        -- This snapshot may be older than the entry, and a standby may not have it yet: it is waited for.
+        if is_given is null and from_xid >= pg_snapshot_xmin(pg_current_snapshot()) and mirror.is_assigned(from_xid) then
+          return;
+        end if;
+        -- Of what was pruned, everything before is gone, too: the start is where it continues.
+        if is_given is not true then
+          from_xid := '0';
+          from_seq := 0;
+        end if;
       end if;
     end if;
     if from_xid = '0'::xid8 then
@@ -96,9 +126,10 @@ create or replace function mirror.read_change_log(position_text text, row_limit 
   begin
     perform company_access.refuse('the change log');
     return query
-      select '1.' || this_epoch || '.' || p.xid || '.' || p.seq, e.*
+      select e.*
       from mirror.positions_after(position_text, row_limit) p cross join lateral (
-        select c.seq, c.stream, c.key, c.operation, c.changed_at, {{diff}} from mirror.change_log c
+        select '1.' || this_epoch || '.' || p.xid || '.' || p.seq || '.' || mirror.cursor_mark(c.seq, c.xid, c.changed_at, c.key),
+          c.seq, c.stream, c.key, c.operation, c.changed_at, {{diff}} from mirror.change_log c
         where c.seq = p.seq and c.changed_at = p.changed_at offset 0 -- only its month
       ) e
       order by p.xid, p.seq;
@@ -144,9 +175,11 @@ declare
   this_epoch constant bigint := mirror.feed_epoch();
 begin
   return coalesce(
-    (select '1.' || this_epoch || '.' || c.xid || '.' || c.seq from mirror.change_log c
+    (select '1.' || this_epoch || '.' || c.xid || '.' || c.seq || '.' || mirror.cursor_mark(c.seq, c.xid, c.changed_at, c.key)
+      from mirror.change_log c
       where c.epoch = this_epoch and c.xid < pg_snapshot_xmin(pg_current_snapshot())
       order by c.xid desc, c.seq desc limit 1),
-    (select '1.' || this_epoch || '.0.' || c.seq from mirror.change_log c
+    (select '1.' || this_epoch || '.0.' || c.seq || '.' || mirror.cursor_mark(c.seq, c.xid, c.changed_at, c.key)
+      from mirror.change_log c
       where c.epoch <> this_epoch order by c.seq desc limit 1));
 end $$;

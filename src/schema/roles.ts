@@ -60,7 +60,7 @@ const guardFromReader = (table: string, shown = `stream not in (${personalStream
 ]
 
 const partnerFunctions = `sync.folder(), sync.history(), mirror.feed_epoch(), mirror.whole_diff(jsonb, jsonb, jsonb),
-      mirror.cursor_parts(text),
+      mirror.cursor_parts(text), mirror.cursor_mark(bigint, xid8, timestamptz, jsonb), mirror.is_assigned(xid8),
       mirror.read_change_log(text, int), mirror.positions_after(text, int), mirror.next_positions(bigint, xid8, bigint, int),
       mirror.changes_since(text, int), mirror.last_cursor(),
       mirror.next_changes(text, int), mirror.ack_changes(text, text), mirror.reset_consumer(text, text),

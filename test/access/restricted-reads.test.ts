@@ -223,7 +223,9 @@ describe('each function of a restricted role', () => {
     )
     const pure = [
       'mirror.caller',
+      'mirror.cursor_mark',
       'mirror.cursor_parts',
+      'mirror.is_assigned',
       'mirror.same_content',
       'mirror.unordered',
       'mirror.whole_diff',

@@ -20,7 +20,7 @@ type History = {
 const historyOf = async (url: string): Promise<History> =>
   (await ask(url, `select to_jsonb(h) || jsonb_build_object('epoch', h.epoch::text) from sync.history() h`)) as History
 
-/** The epoch as releases until 1.1 computed it. */
+/** The epoch as 1.0.0 computed it. */
 const formerEpoch = (cluster: string): string =>
   `select hashtextextended(${cluster} || '/' || d.oid || '/' || i.number, 0)::text
    from pg_control_system() s, pg_control_checkpoint() c, pg_database d, sync.log_identity i where d.datname = current_database()`

@@ -222,6 +222,76 @@ describe('mirror.changes_since', () => {
     expect(ids(await readAll(last))).toEqual([8])
   })
 
+  describe('given a cursor of a copy of this log, or of what it has lost', () => {
+    /** The cursor of an entry that was written here and is no longer. */
+    const lost = async (id: number): Promise<string> => {
+      await write(mirror.db.pool, id)
+      await settled()
+      const cursor = (await readAll(null)).at(-1)?.cursor ?? ''
+      await mirror.all('delete from mirror.change_log where key = $1', [{ id }])
+      return cursor
+    }
+
+    it('repeats everything where another entry has its transaction and its number', async () => {
+      await write(mirror.db.pool, 1)
+      const cursor = await lost(2)
+      const [, , xid, seq] = cursor.split('.')
+      await mirror.all(
+        `insert into mirror.change_log (seq, xid, stream, key, operation, diff) overriding system value
+         values ($1, $2, 'x', '{"id": 3}', 'insert', '{}')`,
+        [seq, xid],
+      )
+      expect(ids(await readAll(cursor))).toEqual([1, 3])
+      expect(ids(await readAll(cursor.replace(/\.[0-9a-f]+$/, '')))).toEqual([]) // of a former release
+    })
+
+    it('repeats everything where no entry has its number, or its transaction is not due yet', async () => {
+      await write(mirror.db.pool, 1)
+      const cursor = await lost(2)
+      await write(mirror.db.pool, 3)
+      await settled()
+      expect(ids(await readAll(cursor))).toEqual([1, 3])
+      const ahead = cursor.replace(/^(1\.-?\d+)\.\d+/, '$1.900000000000')
+      expect(ids(await readAll(ahead))).toEqual([1, 3])
+      for (const given of [cursor, ahead]) expect(ids(await readAll(given.replace(/\.[0-9a-f]+$/, '')))).toEqual([1, 3])
+    })
+
+    it('repeats what is left of a former history where the entry there is another one', async () => {
+      await mirror.all(`insert into mirror.change_log (epoch, xid, stream, key, operation, diff)
+        select 1, '9', 'x', jsonb_build_object('id', n), 'insert', '{}' from generate_series(1, 2) n`)
+      const [first] = await read(null, 1)
+      expect(ids(await readAll(first?.cursor ?? ''))).toEqual([2])
+      await mirror.all(`update mirror.change_log set changed_at = changed_at + interval '1 microsecond'`)
+      expect(ids(await readAll(first?.cursor ?? ''))).toEqual([1, 2])
+    })
+
+    it('continues where what it names was pruned', async () => {
+      const cursor = await lost(1)
+      await write(mirror.db.pool, 2)
+      await settled()
+      expect(ids(await readAll(cursor))).toEqual([2])
+    })
+  })
+
+  it('waits for a cursor that is ahead of the snapshot of its caller', async () => {
+    await write(mirror.db.pool, 1)
+    await settled()
+    await mirror.db.transaction(
+      async (early) => {
+        const since = async (cursor: string | undefined): Promise<number[]> =>
+          ids((await early.query<Change>('select * from mirror.changes_since($1)', [cursor ?? null])).rows)
+        expect(await since(undefined)).toEqual([1])
+        await write(mirror.db.pool, 2)
+        await settled()
+        const all = await readAll(null)
+        expect(ids(all)).toEqual([1, 2])
+        expect(await since(all[1]?.cursor)).toEqual([])
+        expect(await since(all[0]?.cursor)).toEqual([])
+      },
+      { isolation: 'repeatable read', readOnly: true },
+    )
+  })
+
   const wrong = [
     { name: 'another text', cursor: 'abc' },
     { name: 'an empty text', cursor: '' },

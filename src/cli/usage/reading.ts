@@ -73,7 +73,7 @@ export function registerFeed(program: Command): void {
 }
 
 function placeName(text: string): string {
-  if (/^(start|now|1(\.-?\d+){3})$/.test(text)) return text
+  if (/^(start|now|1(\.-?\d+){3}(\.[\da-f]+)?)$/.test(text)) return text
   throw new InvalidArgumentError('It must be start, now, or a cursor from the feed.')
 }
 

@@ -82,7 +82,7 @@ export function registerWebhook(program: Command): void {
 
 /** Parses where a replay begins. @throws InvalidArgumentError, which commander reports. */
 function replayPlace(text: string): string {
-  if (/^(start|msg_[0-9a-f]{32}|1\.-?\d{1,19}(\.\d{1,18}){2})$/.test(text)) return text
+  if (/^(start|msg_[0-9a-f]{32}|1\.-?\d{1,19}(\.\d{1,18}){2}(\.[\da-f]{1,16})?)$/.test(text)) return text
   throw new InvalidArgumentError('It must be a cursor from the feed, the id of a delivery, or start.')
 }
 
