@@ -86,6 +86,16 @@ it('remembers a total until something changes', async () => {
   expect(await total()).toBeNull()
 })
 
+it('remembers nothing of another history: of a copy that took the place of the database', async () => {
+  const places = createPlaces(database, log)
+  await pageAt(places, {}, 5_000)
+  await expect.poll(async () => (await pageAt(places, {}, 5_000)).start.after, { timeout: 20_000 }).not.toBeNull()
+  ;(await pageAt(places, {}, 0)).start.learn(77)
+  await mirror.all('update sync.log_identity set number = number + 1')
+  const { start } = await pageAt(places, {}, 5_000)
+  expect(start).toMatchObject({ total: null, after: null })
+})
+
 it('holds for nothing that a transaction wrote that had begun before', async () => {
   const places = createPlaces(database, log)
   const client = await mirror.db.pool.connect()

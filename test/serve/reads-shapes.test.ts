@@ -112,6 +112,23 @@ it.each(all)('%s are those of the API', async (_, sandbox, env, paths) => {
   expect(await walk(rig.get)).toEqual(await walk(rig.ask))
 })
 
+it('a cursor of a list is refused in another history, where other rows stand at its place', async () => {
+  await using rig = await openReads({
+    sandbox: { size: 12, paging: 'cursor', envelope: 'items' },
+    env: {
+      ...{ API_PAGING: 'cursor', API_PAGE_SIZE: '5', API_SIZE_PARAM: 'perPage' },
+      ...{ API_ITEMS_PATH: 'items', API_TOTAL_PATH: 'total', API_NEXT_PATH: 'nextCursor' },
+    },
+    sync: false,
+  })
+  await rig.mirror.sync({ streams: ['users'] })
+  const { nextCursor } = (await rig.get(users)).json as { readonly nextCursor: string }
+  const next = `${users}&cursor=${nextCursor}`
+  expect((await rig.get(next)).status).toBe(200)
+  await rig.mirror.app.database.pool.query('update sync.log_identity set number = number + 1')
+  expect(await rig.get(next)).toMatchObject({ status: 400, json: { detail: expect.stringContaining('cursor') } })
+})
+
 it('a list of one page shows less of its shape than a longer one, and is served in that of the longer one', async () => {
   await using rig = await openReads({
     sandbox: { size: 12, envelope: 'results' },

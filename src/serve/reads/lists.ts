@@ -156,7 +156,10 @@ export function createLists(
       assertMayRead(caller, stream)
       query.off(stream)
       const asked = listQuery(stream, query)
-      const list = JSON.stringify([stream.name, asked.where, asked.values, asked.order, asked.descending])
+      // A cursor is a place among the rows of one history: after a restore, other rows stand there.
+      const history =
+        paging.style === 'cursor' ? (await sync.database.pool.query('select mirror.feed_epoch()')).rows : []
+      const list = JSON.stringify([stream.name, asked.where, asked.values, asked.order, asked.descending, history])
       const pageBase = await baseOf(paging)
       const window = windowOf(query, paging, pageBase, list)
       query.end()

@@ -63,6 +63,8 @@ type Known = {
   firstSinceLooking: string | null
   /** What the change log has gained up to here is in the other members; null: nothing is remembered. */
   snapshot: string | null
+  /** The history and the start of the server that the snapshot is of: others use its transaction ids anew. */
+  history: string | null
   /** How often it had gained anything. */
   changes: number
   lookedAt: number
@@ -70,7 +72,11 @@ type Known = {
 }
 
 /** What the change log has gained of a stream since a moment. `many`: so much that nothing holds. */
-type Changes = { readonly any: boolean; readonly first: string | null; readonly many: boolean; readonly now: string }
+type Changes = { readonly any: boolean; readonly first: string | null; readonly many: boolean } & Moment
+
+type Moment = { readonly now: string; readonly history: string }
+
+const momentSql = `pg_current_snapshot()::text as now, mirror.feed_epoch() || ' ' || pg_postmaster_start_time() as history`
 
 /** Streams whose records stand in others: a row may be known from there first, and becomes listed by an update. */
 const embedded = new Set(streams.flatMap(({ embeds = [] }) => embeds.map(({ stream }) => stream)))
@@ -86,7 +92,7 @@ const changesSql = ({ stream, caller, asked }: Asked): string => {
   const comes = isSteady ? `c.operation <> 'update'` : 'true'
   return `select count(*) > 0 as any, ${asked.descending ? 'max' : 'min'}(${rank}) filter (where ${comes})::text as first,
       count(*) > ${mostChanges} or coalesce(bool_or(${rank} is null) filter (where ${comes}), false) as many,
-      pg_current_snapshot()::text as now
+      ${momentSql}
     from (select c.key ->> '${key}' as key, c.operation from mirror.change_log c
       where c.epoch = (select mirror.feed_epoch()) and c.xid >= pg_snapshot_xmin($1::pg_snapshot) and c.stream = $2
         and (not pg_visible_in_snapshot(c.xid, $1::pg_snapshot) or c.xmin::text <> (c.xid::text::bigint % 4294967296)::text)
@@ -117,7 +123,7 @@ export function createPlaces(database: Database, log: Logger): Places {
 
   const knownOf = (id: string): Known => {
     const known = lists.get(id) ?? {
-      ...{ total: null, places: null, first: null, firstSinceLooking: null, snapshot: null, changes: 0 },
+      ...{ total: null, places: null, first: null, firstSinceLooking: null, snapshot: null, history: null, changes: 0 },
       ...{ lookedAt: Number.NEGATIVE_INFINITY, isLooking: false },
     }
     lists.delete(id)
@@ -132,14 +138,13 @@ export function createPlaces(database: Database, log: Logger): Places {
     const { snapshot } = known
     const { rows } =
       snapshot === null
-        ? await database.pool.query<Changes>(
-            'select false as any, null as first, false as many, pg_current_snapshot()::text as now',
-          )
+        ? await database.pool.query<Changes>(`select false as any, null as first, false as many, ${momentSql}`)
         : await database.pool.query<Changes>(changesSql(of), [snapshot, of.stream.name])
     const [changes] = rows
     if (changes === undefined) return
     const { descending } = of.asked
-    const first = changes.many ? beforeAll[descending ? 'descending' : 'ascending'] : changes.first
+    const isOther = known.history !== null && known.history !== changes.history
+    const first = changes.many || isOther ? beforeAll[descending ? 'descending' : 'ascending'] : changes.first
     const earlier = (a: string | null): string | null => {
       if (a === null || first === null) return a ?? first
       return BigInt(a) < BigInt(first) === descending ? first : a
@@ -147,7 +152,8 @@ export function createPlaces(database: Database, log: Logger): Places {
     known.first = earlier(known.first)
     known.firstSinceLooking = earlier(known.firstSinceLooking)
     known.snapshot = changes.now
-    if (!changes.any) return
+    known.history = changes.history
+    if (!changes.any && !isOther) return
     known.changes += 1
     known.total = null
   }
