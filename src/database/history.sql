@@ -1,14 +1,14 @@
 -- Which history this database is part of: its cluster, its timeline and its place there. Nothing else computes it. A restored
 -- dump, a copied folder, a promoted standby and a recovery to a point in time each start another one. Run by every migrate.
 
--- The folder of an embedded Postgres, which is told by its name (src/embedded/server.ts); null: another server.
+-- The folder of an embedded Postgres, after which it is named (src/embedded/server.ts); null: another server.
 create or replace function sync.folder() returns text
   language sql stable set search_path = pg_catalog, pg_temp
   as $$ select substring(current_setting('cluster_name') from '^boat-mirror-([0-9a-f]+)$') $$;
 
 -- Owner's rights, so that all callers find the same, whatever each of them may call. On a primary the timeline comes from the
 -- position in the WAL: the control file has it only after the first checkpoint that follows a promotion. A standby continues
--- the history of its primary, and the newest entry of the log tells which that is.
+-- the history of its primary, and the newest entry of the log shows which that is.
 create or replace function sync.history(out cluster text, out timeline bigint, out place text, out epoch bigint)
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 begin

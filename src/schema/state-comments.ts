@@ -37,7 +37,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column mirror.change_log.whole':
     'False for the first entry of a key: a read completes its diff from later entries and the row.',
   'function mirror.changes_since(text, int)':
-    'Returns changes after a cursor (null: from the beginning), at most max_rows. Keep the cursor of the last row and pass it next time. It skips no change that commits late, because it stops below the oldest running transaction. After a restore into another cluster it starts from the beginning.',
+    'Returns changes after a cursor (null: from the beginning), at most max_rows. Keep the cursor of the last row and pass it next time. It skips no change that commits late, because it stops below the oldest running transaction. For a cursor of another history, or of an entry that is another one now, it starts from the beginning. If the entry is not visible yet, it returns nothing.',
   'function mirror.read_change_log(text, int)': 'Reads the change log for mirror.changes_since.',
   'function mirror.next_positions(bigint, xid8, bigint, int)':
     'Finds the next changes of an epoch for mirror.read_change_log.',

@@ -40,8 +40,8 @@ function runMatrix(only: Options['only']): number {
   const files = {
     syncs: ['chaos/kill-campaign'],
     changes: ['chaos/push-campaign'],
-    feed: ['mirror/consumers', 'messages/webhook'],
-    all: ['chaos/kill-campaign', 'chaos/push-campaign', 'mirror/consumers', 'messages/webhook'],
+    feed: ['mirror/consumers', 'mirror/feed-copies', 'messages/webhook'],
+    all: ['chaos/kill-campaign', 'chaos/push-campaign', 'mirror/consumers', 'mirror/feed-copies', 'messages/webhook'],
     storm: [],
   }
   const args = files[only].map((name) => `test/${name}.test.ts`)

@@ -138,7 +138,7 @@ export function runFeed(seed: number, { steps = 80, marks = true } = {}): Run {
   const servers: Server[] = [made({})]
   const say = (server: Server, text: string): void => void story.push(`server ${servers.indexOf(server)} ${text}`)
 
-  /** A server that starts with this much of a log: what ran is over, and numbers of the sequence may come again. */
+  /** A server that starts with this much of a log: what ran is undone, and numbers of the sequence may come again. */
   const recovered = (server: Server, length: number): void => {
     server.wal = server.wal.slice(0, length)
     const isOpen = ({ xid }: { readonly xid: number }): boolean =>
@@ -208,7 +208,7 @@ export function runFeed(seed: number, { steps = 80, marks = true } = {}): Run {
     const old = [...entries].sort((a, b) => a.seq - b.seq).slice(0, below(entries.length + 1))
     const gone = old.filter((_, index) => index < old.length - 1 || next() < 0.5).map(({ id }) => id)
     server.wal.push({ kind: 'prune', ids: new Set(gone) })
-    for (const id of gone) received.add(id) // too late for whoever has not read it
+    for (const id of gone) received.add(id) // too late for a reader that is behind
     say(server, `prunes ${old.length}`)
   }
   const standby = (server: Server): void => {
