@@ -11,7 +11,7 @@ import { inStates, isUnsettled } from './states.ts'
 
 /**
  * Whether it is a change's turn: a queued one is the head of its aggregate, nothing of the aggregate is on its way, and
- * all it waits for is done. `case` keeps the checks per row, so that a claim stops at the first row that fits; what it waits
+ * all it waits for is done, and it has moved with its record ({@link tidy}). `case` keeps the checks per row, so that a claim stops at the first row that fits; what it waits
  * for is looked up, because a join of two tables that were never analysed may go through one of them for every row.
  */
 const itsTurn = `case when q.epoch <> (select i.epoch from outbox.installation i where i.undecided) then false
@@ -21,6 +21,8 @@ const itsTurn = `case when q.epoch <> (select i.epoch from outbox.installation i
     and not exists (select from outbox.queue b where b.aggregate = q.aggregate and b.status = 'sending')
     and not exists (select from outbox.dependencies d where d.change_id = q.id
                     and (select c.status from outbox.queue c where c.id = d.depends_on) <> 'done')
+    and case when q.aggregate like 'change:%' then not exists (select from outbox.queue c
+      where c.id = substr(q.aggregate, 8)::bigint and c.aggregate <> q.aggregate) else true end
   end`
 
 /** What cannot wait: changes whose fate is unknown, and steps of rentals that expire while pending. */

@@ -78,6 +78,22 @@ end $$;
 comment on function outbox.lock_order(outbox.operations, jsonb) is
   'Locks and returns the aggregate of a change. A change below a record that does not exist yet belongs to the change that creates the record.';
 
+create or replace function outbox.assert_current(operation text, changes bigint[], aggregate text) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if current_setting('transaction_isolation') not in ('repeatable read', 'serializable') then return; end if;
+  -- Not `for key share`, which takes the old version of a row. Undone at once: no worker's heartbeat waits for the caller.
+  perform from outbox.queue q where q.id = any (changes || array(select c.id from outbox.queue c
+    where c.aggregate = assert_current.aggregate and c.operation = 'rental.create')) for share;
+  raise exception using errcode = 'BM000';
+exception
+  when sqlstate 'BM000' then null;
+  when serialization_failure then perform outbox.refuse_snapshot(operation);
+end $$;
+comment on function outbox.assert_current(text, bigint[], text) is
+  'Under a snapshot older than the locks: refuses it if the given changes, or the creation of the rental of this aggregate, have changed since.';
+
 create or replace function outbox.result_in(value jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select case when jsonb_typeof(value) = 'object' and value ? 'change'
@@ -163,8 +179,16 @@ declare
   open_changes bigint;
 begin
   if allowed is null then return; end if;
-  -- Until the transaction ends no other session of this role enqueues, so that the count is complete.
-  perform pg_advisory_xact_lock(hashtextextended('boat-mirror outbox of ' || role, 0));
+  -- Until the transaction ends no other session of this role enqueues, so that the count is complete. For a snapshot that does
+  -- not see what others queued since, the row cannot be updated.
+  if not exists (select from outbox.counted_roles c where c.name = role and c.counted_by = pg_current_xact_id()) then
+    begin
+      insert into outbox.counted_roles (name, counted_by) values (role, pg_current_xact_id())
+        on conflict (name) do update set counted_by = excluded.counted_by;
+    exception when serialization_failure then
+      perform outbox.refuse_snapshot(operation);
+    end;
+  end if;
   select count(*) into open_changes from outbox.queue q where q.enqueued_by = role and {{is_unsettled}};
   if open_changes >= allowed then
     raise exception using errcode = '53400', message = format(
@@ -257,7 +281,10 @@ begin
   if options ? 'reference' then
     select q.id, q.operation, q.target, q.body into existing from outbox.queue q
       where q.enqueued_by = outbox.caller() and q.reference = options->>'reference';
-    if found then return outbox.same_change(existing.id, operation, target, body); end if;
+    if found then
+      perform outbox.assert_current(operation, array[existing.id], null);
+      return outbox.same_change(existing.id, operation, target, body);
+    end if;
   end if;
 
   perform outbox.check_limit(operation, outbox.caller());
@@ -272,16 +299,14 @@ begin
   end if;
 
   -- order: the id is taken under the aggregate's lock
-  if spec.kind = 'create' then
-    perform outbox.check_company(operation, null, body, outbox.caller(), company_access.visible());
-    new_id := nextval('outbox.queue_id_seq');
-    new_aggregate := 'change:' || new_id;
-  else
+  if spec.kind <> 'create' then
     new_aggregate := outbox.lock_order(spec, target);
-    perform outbox.check_company(operation, new_aggregate, body, outbox.caller(), company_access.visible());
-    perform outbox.same_record(operation || ': target', target, new_aggregate);
-    new_id := nextval('outbox.queue_id_seq');
   end if;
+  perform outbox.assert_current(operation, waits_for, new_aggregate);
+  perform outbox.check_company(operation, new_aggregate, body, outbox.caller(), company_access.visible());
+  perform outbox.same_record(operation || ': target', target, new_aggregate);
+  new_id := nextval('outbox.queue_id_seq');
+  new_aggregate := coalesce(new_aggregate, 'change:' || new_id);
   seen := pg_current_snapshot(); -- before the base is read: what is committed in between counts as not seen
   change_base := outbox.mirrored(spec, target, body) || coalesce(nullif(options->'base', 'null'), '{}');
 
