@@ -94,7 +94,7 @@ it('keeps the order of a new rental’s updates, and loses none, while a worker 
   rig.sandbox.fault({ op: 'PUT /v3/rentals/{rentalId}', times: 1, respond: { delayMs: 1_500 } })
   const first = await rig.queue('rental.update', { rentalId: id }, { orderLink: 'https://example.com/1' })
   const pushing = rig.push()
-  await expect.poll(async () => (await rig.change(first)).sentAt, { timeout: 30_000 }).not.toBeNull()
+  await expect.poll(async () => (await rig.change(first)).sent_at, { timeout: 30_000 }).not.toBeNull()
   const update = () => queue('rental.update', { rentalId: { change: booking } }, { referenceId: 'r-2' }, {}, caller)
   // As callers of this level do.
   const second = await update().catch(async (error) => {
