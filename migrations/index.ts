@@ -13,7 +13,7 @@ import * as requests from './0009_requests.ts'
 import * as servers from './0010_servers.ts'
 import * as history from './0011_history.ts'
 import * as outboxHistory from './0012_outbox_history.ts'
-import * as order from './0014_order.ts'
+import * as order from './0013_order.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
@@ -28,5 +28,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0010_servers': servers,
   '0011_history': history,
   '0012_outbox_history': outboxHistory,
-  '0014_order': order,
+  '0013_order': order,
 }

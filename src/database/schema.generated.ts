@@ -1493,6 +1493,10 @@ export type MirrorDatabase = {
     settled_at: Timestamp | null
     plan: string | null
   }
+  'outbox.counted_roles': {
+    name: string
+    counted_by: string
+  }
   'outbox.dependencies': {
     change_id: Int8
     depends_on: Int8
