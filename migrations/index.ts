@@ -14,6 +14,7 @@ import * as servers from './0010_servers.ts'
 import * as history from './0011_history.ts'
 import * as outboxHistory from './0012_outbox_history.ts'
 import * as order from './0013_order.ts'
+import * as api from './0014_api.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
@@ -29,4 +30,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0011_history': history,
   '0012_outbox_history': outboxHistory,
   '0013_order': order,
+  '0014_api': api,
 }

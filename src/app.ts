@@ -24,12 +24,13 @@ import { createShowDelay } from './outbox/show-delay.ts'
 import { saveTimeZone } from './reports/time-zone.ts'
 import { assertSchemaCurrent, migrate } from './schema/migrate.ts'
 import { assertSuitable } from './schema/suitable.ts'
-import { openPrivacy, type Privacy } from './state/privacy/privacy.ts'
+import { openPrivacy } from './state/privacy/privacy.ts'
 import { protectedApi } from './state/privacy/protected-api.ts'
 import { privacySettings } from './state/privacy/rules.ts'
 import { claimPrivacy } from './state/privacy/stored.ts'
 import { createEndpointRecorder } from './state/shared/endpoint-stats.ts'
 import { createGateStore } from './state/shared/gate-store.ts'
+import { apiRefusal, mirroredApi } from './state/shared/mirrored-api.ts'
 import { createSharedBudget } from './state/shared/request-budget.ts'
 import { createTrafficRecorder } from './state/shared/traffic.ts'
 import type { SyncContext } from './sync/context.ts'
@@ -65,8 +66,8 @@ export type AppOptions = {
   readonly apiUrl: string
   /** True when `apiUrl` is the built-in sandbox. */
   readonly sandbox: boolean
-  /** `migrate`: bring the schema up to date as AUTO_MIGRATE says. `check`: only look. `none`: do not look. */
-  readonly schema: 'migrate' | 'check' | 'none'
+  /** `migrate`: bring the schema up to date as AUTO_MIGRATE says. `check`: only look. */
+  readonly schema: 'migrate' | 'check'
   /** How long to wait for an API or a queue that does not answer, in milliseconds; null: as long as it takes. */
   readonly patienceMs: number | null
   /** Ends the wait for another process that migrates. */
@@ -155,10 +156,6 @@ export async function queuePrefix(database: Database): Promise<string> {
   return rows[0]?.prefix ?? 'boat-mirror'
 }
 
-/** What a sync reads comes without what must not be stored. */
-const seenBySync = (api: Api, privacy: Privacy | undefined): Api =>
-  privacy === undefined ? api : protectedApi(api, privacy)
-
 type Releases = {
   /** Returns what closes it before the rest, and forgets it. */
   defer(close: () => unknown): () => Promise<void>
@@ -201,15 +198,14 @@ export async function openApp(options: AppOptions): Promise<App> {
       await prepareSchema(config, server.directUrl, log, options.signal)
     const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: poolSize, log })
     release.defer(() => database.close())
-    if (options.schema !== 'none') await assertSchemaCurrent(database)
+    await assertSchemaCurrent(database)
     if (options.schema === 'migrate') {
       await assertSuitable(database.pool, 'sync')
       await noticeHistory(database.pool) // before anything is named after this installation
     }
-    const privacy =
-      options.schema === 'none'
-        ? undefined
-        : await openPrivacy(database.pool, privacySettings(config), options.onFenced)
+    const refusal = options.apiUrl === noApi ? null : apiRefusal(await mirroredApi(database.pool), config)
+    if (refusal !== null) throw refusal
+    const privacy = await openPrivacy(database.pool, privacySettings(config), options.onFenced)
     const clock = await followClock(database.pool, config.redisUrl === null && options.schema === 'migrate', log)
     release.defer(() => clock.stop())
 
@@ -245,7 +241,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       if (written > 0) notifier.notify()
     }
     const showDelay = createShowDelay()
-    const context = { database, clock, log, settings: config, onCommit, ...(privacy && { privacy }) }
+    const context = { database, clock, log, settings: config, onCommit, privacy }
     return {
       config,
       log,
@@ -257,7 +253,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       ratePerSecond,
       limiter,
       // Outbox and sync stand side by side and meet here: what pushing learns of the API, reading goes by.
-      syncContext: { ...context, api: seenBySync(api, privacy), shownAfter: showDelay },
+      syncContext: { ...context, api: protectedApi(api, privacy), shownAfter: showDelay },
       pushContext: { ...context, api, showDelay, project: projectRecord },
       openQueue: async (signal) => {
         const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER

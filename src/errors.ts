@@ -18,6 +18,7 @@ export const errorCodes = {
   USAGE: fatal('A command was called with arguments that it does not accept.'),
   NOT_FOUND: fatal('The run, change, record or stream named on the command line does not exist.'),
   PLAN_CHANGED: fatal('The plan of the decision has changed since you reviewed it.'),
+  API_CHANGED: fatal('The database mirrors another API than the configured one.'),
   API_UNREACHABLE: retry('The connection to the API failed, or broke before the answer was complete.'),
   API_TIMEOUT: retry('The API did not answer within API_TIMEOUT_MS.'),
   API_UNAUTHORIZED: fatal('The API answered 401: the credentials are missing or wrong.'),

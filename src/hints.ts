@@ -25,6 +25,7 @@ const commandNames = [
   'access',
   'privacy',
   'migrate',
+  'moved',
   'sandbox',
   'db',
 ] as const

@@ -123,7 +123,7 @@ const listedChanges = 1_000
 /**
  * Opens a mirror.
  * @throws BoatMirrorError CONFIG_INVALID for an option that is wrong, DATABASE_SCHEMA where the schema is not up to date and
- * `migrate` is not asked for
+ * `migrate` is not asked for, API_CHANGED where the database mirrors another API
  */
 export async function openMirror({ migrate = false, ...options }: MirrorOptions): Promise<Mirror> {
   const config = readOptions({ logLevel: 'warn', ...options, autoMigrate: migrate })

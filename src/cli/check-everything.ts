@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Discovery } from '../discovery/types.ts'
 import { openBackend } from '../jobs/backend.ts'
+import { apiRefusal, mirroredApi } from '../state/shared/mirrored-api.ts'
 import { shownAddress } from '../text.ts'
 import { unguarded } from '../web/guard.ts'
 import { checkDatabase, type Direct } from './check-database.ts'
@@ -39,13 +40,15 @@ export async function checkEverything(context: CommandContext, how: How): Promis
   return { findings: [...findings, ...api.findings], found }
 }
 
-/** Tests the API; with a quota each request is counted, and none is made where it cannot be counted. */
+/** Tests the API, unless the mirror is of another one; with a quota each request is counted, and none is made where it cannot be counted. */
 async function lookAtApi(
   context: CommandContext,
   current: Database | null,
   how: How,
 ): Promise<Awaited<ReturnType<typeof searchAndCheckApi>>> {
   const { config, log } = context
+  const refusal = current === null ? null : apiRefusal(await mirroredApi(current.pool), config)
+  if (refusal !== null) return { findings: [failed('API', refusal)], found: null }
   if (config.api.quota === null) return await searchAndCheckApi(context, current, how)
   if (current === null)
     return {

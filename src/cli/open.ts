@@ -19,7 +19,7 @@ export async function openFor(config: Config, log: Logger, { api = true, ...want
   if (api) assertToken(config)
   await noteOtherDatabase(config, log)
   const sandbox = config.api.baseUrl === null && api ? await attachSandbox(config.dataDir, log) : null
-  const apiUrl = config.api.baseUrl ?? sandbox?.url ?? noApi
+  const apiUrl = (api ? config.api.baseUrl : null) ?? sandbox?.url ?? noApi
   try {
     const app = await openApp({ config, log, apiUrl, sandbox: config.api.baseUrl === null, ...wanted })
     const dispose = async (): Promise<void> => {

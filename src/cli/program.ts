@@ -17,6 +17,7 @@ import {
   registerDb,
   registerInit,
   registerMigrate,
+  registerMoved,
   registerPrivacy,
   registerWebhook,
 } from './usage/set-up.ts'
@@ -58,6 +59,7 @@ const commands: Readonly<Record<CommandName, (program: Command) => void>> = {
   access: registerAccess,
   privacy: registerPrivacy,
   migrate: registerMigrate,
+  moved: registerMoved,
   sandbox: registerSandbox,
   db: registerDb,
 }

@@ -2050,6 +2050,7 @@ export type MirrorDatabase = {
     only_row: Generated<boolean>
     time_zone: Generated<string>
     outbox_limit: number | null
+    api: string | null
   }
   'sync.stream_plans': {
     stream: string | null

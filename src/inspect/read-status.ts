@@ -11,6 +11,7 @@ import { failingHotRuns, unexpectedShares } from '../state/due/stream-state.ts'
 import { quarantinedSince, quarantineTotals } from '../state/quarantine.ts'
 import { heldRuns } from '../state/runs/sweeps.ts'
 import { createGateStore } from '../state/shared/gate-store.ts'
+import { mirroredApi } from '../state/shared/mirrored-api.ts'
 import { lastWorkerAt, listWorkers } from '../state/shared/workers.ts'
 import { listUnknownFields } from '../state/unknown-fields.ts'
 import { isEnabled } from '../sync/plan.ts'
@@ -71,6 +72,7 @@ async function readFacts(
     api: {
       url: shownAddress(url),
       sandbox: config.api.baseUrl === null,
+      mirrored: await mirroredApi(db),
       ...(await gateFacts(db, url)),
     },
     database: {

@@ -34,6 +34,8 @@ export type StatusFacts = {
     readonly url: string
     /** True when it is the built-in sandbox. */
     readonly sandbox: boolean
+    /** The API that filled this mirror: its address, or `sandbox`; null: it is empty, or an earlier version filled it. */
+    readonly mirrored: string | null
     /** `open`: the API failed so often that requests wait, except for one probe at a time. */
     readonly breaker: 'closed' | 'open'
     /** The API asked to wait until then. */

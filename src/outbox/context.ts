@@ -12,7 +12,7 @@ import type { Privacy } from '../state/privacy/privacy.ts'
 import { createShowDelay, type ShowDelay } from './show-delay.ts'
 
 export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
-  readonly api: Pick<Config['api'], 'paging' | 'timeoutMs' | 'concurrency' | 'referenceAsNumber' | 'quota'>
+  readonly api: Pick<Config['api'], 'baseUrl' | 'paging' | 'timeoutMs' | 'concurrency' | 'referenceAsNumber' | 'quota'>
   /** How long the API is assumed to take to show what it did, in milliseconds, instead of 5 s. */
   readonly showDelayMs?: number
   /**

@@ -8,6 +8,7 @@ import { inMs, now, on } from '../database/sql.ts'
 import { applyWrites } from '../mirror/writer.ts'
 import { notingDone } from '../state/done-count.ts'
 import { doubtDetails, keyText } from '../state/remembered/records.ts'
+import { bindApi } from '../state/shared/mirrored-api.ts'
 import { pendingRentalMs } from './attempts.ts'
 import type { Change } from './change.ts'
 import { leaseLost } from './claim.ts'
@@ -252,6 +253,7 @@ export async function settleChanges(context: PushContext, settled: readonly Done
   const written = await context.database.transaction(async (client) => {
     await context.privacy?.assertCurrent(client)
     const kept = settled.map(({ change, done }) => ({ change, done: keptOutcome(context.privacy, change.write, done) }))
+    await bindApi(client, context.settings)
     const rows = await settleDone(client, kept)
     await veilEnded(client, context.privacy, { ids: settled.map(({ change }) => change.id) })
     await forgetGonePersons(

@@ -453,12 +453,13 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.fleets.resource_id': 'mirror.resources.id.',
   'column sync.fleets.seen_at': 'When this was first detected.',
 
-  'table sync.settings': 'Program settings that views need. Migrate writes them.',
+  'table sync.settings': 'Program settings that the database must know.',
   'column sync.settings.only_row': 'Always true: there is one row.',
   'column sync.settings.time_zone':
     'TIME_ZONE at the last migrate. It defines "today", and the zone of a date-time without an offset.',
   'column sync.settings.outbox_limit':
     'OUTBOX_LIMIT at the last start: the number of open changes that a role may have; null: no limit.',
+  'column sync.settings.api': 'The API that filled this mirror: its address, or `sandbox`; null: not known yet.',
   'table sync.repeatable': 'The applied version of comments, views, functions and grants.',
   'column sync.repeatable.only_row': 'Always true: there is one row.',
   'column sync.repeatable.version': 'Hash of all repeatable steps.',

@@ -33,6 +33,7 @@ import {
   returnTask,
   waitingTasks,
 } from '../state/runs/tasks.ts'
+import { bindApi } from '../state/shared/mirrored-api.ts'
 import { noteUnknownFields } from '../state/unknown-fields.ts'
 import { type ChangeSet, changeSet } from './change-set.ts'
 import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.ts'
@@ -207,6 +208,7 @@ async function writeAll(client: PoolClient, run: TaskRun, read: ChangeSet, extra
     onLost: (lost) => assertMayGo(client, run, lost),
   })
   await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]), gone)
+  if (changes.counts.read) await bindApi(client, settings)
   for (const held of changes.held) await keepLost(client, run, held)
   await keepDetailTags(client, changes.tagged)
   await noteFleets(client, fleetsIn(changes.tables))

@@ -32,7 +32,7 @@ type SyncSettings = Pick<
   | 'priceDays'
   | 'slotDays'
   | 'slotDurations'
-> & { readonly api: Pick<Config['api'], 'paging' | 'lists' | 'concurrency'> }
+> & { readonly api: Pick<Config['api'], 'baseUrl' | 'paging' | 'lists' | 'concurrency'> }
 
 export type SyncContext = {
   readonly database: Database

@@ -209,7 +209,7 @@ it('workers draw on one count, whichever queue they have', async () => {
   const openOn = async (queue: object): Promise<App> => {
     const config = readConfig({ DATABASE_URL: own.url, API_RATE_LIMIT: '20', ...queue }, '/nonexistent')
     const { log } = recordingLog()
-    return await openApp({ config, log, apiUrl: server.url, sandbox: false, schema: 'none', patienceMs: 5_000 })
+    return await openApp({ config, log, apiUrl: server.url, sandbox: false, schema: 'check', patienceMs: 5_000 })
   }
   await using first = await openOn(queues[0] ?? {})
   await using second = await openOn(queues[1] ?? {})

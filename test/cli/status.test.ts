@@ -139,7 +139,7 @@ describe('the API', () => {
     const [future, past] = [Date.now() + 60_000, Date.now() - 60_000]
     const store = createGateStore(mirror.db.pool, String(config.api.baseUrl))
     await store.save({ pausedUntil: future, opened: 0, probeAt: 0, changedAt: 1 })
-    const shown = { url: 'https://api.test', sandbox: false }
+    const shown = { url: 'https://api.test', sandbox: false, mirrored: null }
     expect(await api()).toEqual({ ...shown, breaker: 'closed', pausedUntil: new Date(future), nextProbeAt: null })
     await mirror.db.pool.query('delete from sync.gate')
     await store.save({ pausedUntil: past, opened: 2, probeAt: future, changedAt: 2 })

@@ -3,7 +3,14 @@
 import type { StatusFacts } from '../../src/inspect/status.ts'
 
 export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => ({
-  api: { url: 'https://api.test', sandbox: false, breaker: 'closed', pausedUntil: null, nextProbeAt: null },
+  api: {
+    url: 'https://api.test',
+    sandbox: false,
+    mirrored: null,
+    breaker: 'closed',
+    pausedUntil: null,
+    nextProbeAt: null,
+  },
   database: { url: 'postgres://db/mirror', version: '16.4', size: 3_145_728, embedded: false },
   queue: { backend: 'postgres', url: null },
   quota: null,

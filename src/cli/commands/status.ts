@@ -11,6 +11,7 @@ import { readsSummary } from '../../inspect/reads.ts'
 import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.ts'
 import { verdictOf } from '../../inspect/verdict.ts'
 import { webhookText } from '../../inspect/webhook.ts'
+import { apiName } from '../../state/shared/mirrored-api.ts'
 import type { CommandContext, ExitCode } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
 import { type Columns, fittingTable, lineWidth, oneLine, print, printText, table } from '../terminal/output.ts'
@@ -67,12 +68,14 @@ function placesText({ api, quota, database, queue, webhook, alerts }: StatusFact
       : api.pausedUntil === null
         ? ''
         : `asked us to wait; resumes ${relative(api.pausedUntil, now)}`
+  const isOther = ![null, apiName(api.sandbox ? null : api.url)].includes(api.mirrored)
   const address =
     api.url === ''
       ? 'the built-in sandbox, not started yet'
       : `${api.url}${api.sandbox ? ' (the built-in sandbox)' : ''}`
   return [
     `API       ${address}${state === '' ? '' : ` – ${state}`}`,
+    ...(isOther ? [`          not used: the database mirrors ${api.mirrored}`] : []),
     ...(quota === null
       ? []
       : [`Quota     ${usedText(quota)}${quota.readsStopped ? ' – reads wait: the rest is reserved for changes' : ''}`]),

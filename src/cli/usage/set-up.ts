@@ -143,6 +143,14 @@ export function registerMigrate(program: Command): void {
   ).action(action(() => import('../commands/migrate.ts'), 'runMigrate'))
 }
 
+/** Registers `moved api`. */
+export function registerMoved(program: Command): void {
+  const moved = program.command('moved').description('say that what seems to be another one is the same at a new place')
+  withJson(
+    moved.command('api').description('the API that filled this database has the address in API_BASE_URL now'),
+  ).action(action(() => import('../commands/moved.ts'), 'runApi', quiet))
+}
+
 /** Registers `db` and `db psql`. */
 export function registerDb(program: Command): void {
   const db = program
