@@ -11,6 +11,7 @@
 import { streamNamed } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
 import { keyObject } from '../mirror/diff-sql.ts'
+import { refusedDecision } from '../state/refused-decision.ts'
 import { resolveFields, resolveTarget } from './change.ts'
 import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
@@ -27,6 +28,24 @@ export async function copiedChanges(db: Queryable): Promise<{ readonly changes: 
      group by i.epoch, h.epoch, i.since`,
   )
   return rows[0] ?? null
+}
+
+/**
+ * Decides what became of the database that this one is a copy of.
+ * @param undetected nothing inside shows that it is one.
+ * @returns how many changes that concerns.
+ * @throws BoatMirrorError USAGE, DATABASE_PRIVILEGE
+ */
+export async function settleFormer(db: Queryable, state: 'gone' | 'lives', undetected: boolean): Promise<number> {
+  try {
+    const { rows } = await db.query<{ changes: number }>(
+      `select outbox.settle_former($1, $2, null, 'command')::int as changes`,
+      [state, undetected],
+    )
+    return rows[0]?.changes ?? 0
+  } catch (error) {
+    throw refusedDecision(error)
+  }
 }
 
 type Known = {

@@ -1,6 +1,6 @@
 // How the commands that set up and maintain a database are called.
 
-import { type Command, InvalidArgumentError } from 'commander'
+import { Argument, type Command, InvalidArgumentError } from 'commander'
 import { action, quiet } from './action.ts'
 import { recordNumber, wholeNumber, withJson } from './arguments.ts'
 
@@ -143,12 +143,21 @@ export function registerMigrate(program: Command): void {
   ).action(action(() => import('../commands/migrate.ts'), 'runMigrate'))
 }
 
-/** Registers `moved api`. */
+/** Registers `moved api` and `moved database`. */
 export function registerMoved(program: Command): void {
   const moved = program.command('moved').description('say that what seems to be another one is the same at a new place')
   withJson(
     moved.command('api').description('the API that filled this database has the address in API_BASE_URL now'),
   ).action(action(() => import('../commands/moved.ts'), 'runApi', quiet))
+  withJson(
+    moved
+      .command('database')
+      .description(
+        'what became of the database that this one is a copy of: its queued changes are verified, or canceled here',
+      )
+      .addArgument(new Argument('<state>', 'whether it sends nothing any more, or lives on').choices(['gone', 'lives']))
+      .option('--undetected', 'nothing in the database shows that it is a copy: a volume snapshot, a branch', false),
+  ).action(action(() => import('../commands/moved.ts'), 'runDatabase', quiet))
 }
 
 /** Registers `db` and `db psql`. */

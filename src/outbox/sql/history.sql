@@ -42,7 +42,7 @@ begin
   if not known.undecided then
     if not undetected then
       raise exception 'Nothing shows that this database is a copy whose changes wait for a decision.' using errcode = '55000',
-        hint = 'For a copy that nothing inside can show, such as a volume snapshot or a branch: boat-mirror moved database gone|lives --undetected, or undetected => true.';
+        hint = 'For a copy that nothing inside can show, such as a volume snapshot or a branch, add --undetected (in SQL: undetected => true).';
     end if;
     -- From here on it is another database, for the feed, too.
     update sync.log_identity l set number = floor(random() * 9e15);
