@@ -104,7 +104,10 @@ it(
       // Every second one passes for the original, as a copy of a whole volume does: the marks alone distinguish them.
       original = await serverIn(place('original'))
       const copy = await serverIn(place('copy'), number % 2 === 0 ? { cluster_name: name } : {})
-      for (const server of [original, copy]) await writeSome(server, random)
+      // Alike, so that other changes get the same transactions and numbers.
+    for (const server of [original, copy]) await writeSome(server, createRandom(number, 'after the copy'))
+    await readFrom(original, `original after copy ${number}`)
+    await readFrom(copy, `copy ${number} after the original`)
       for (let turn = 0; turn < 4; turn++) {
         const isCopy = random.chance(0.5)
         await readFrom(isCopy ? copy : original, `${isCopy ? 'copy' : 'original beside copy'} ${number}, turn ${turn}`)
