@@ -37,6 +37,9 @@ export async function openMirror(): Promise<Mirror> {
   }
 }
 
+/** A cursor as sync.consumers shows it: the mark of its entry is for readers who keep it elsewhere. */
+export const placeOf = (cursor: string | undefined): string | undefined => cursor?.replace(/\.[0-9a-f]+$/, '')
+
 /** Minute `n` of a day: reading times that are easy to compare. */
 export const at = (n: number): Date => new Date(Date.UTC(2026, 6, 14, 0, n))
 

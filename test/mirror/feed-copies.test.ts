@@ -105,9 +105,9 @@ it(
       original = await serverIn(place('original'))
       const copy = await serverIn(place('copy'), number % 2 === 0 ? { cluster_name: name } : {})
       // Alike, so that other changes get the same transactions and numbers.
-    for (const server of [original, copy]) await writeSome(server, createRandom(number, 'after the copy'))
-    await readFrom(original, `original after copy ${number}`)
-    await readFrom(copy, `copy ${number} after the original`)
+      for (const server of [original, copy]) await writeSome(server, createRandom(number, 'after the copy'))
+      await readFrom(original, `original after copy ${number}`)
+      await readFrom(copy, `copy ${number} after the original`)
       for (let turn = 0; turn < 4; turn++) {
         const isCopy = random.chance(0.5)
         await readFrom(isCopy ? copy : original, `${isCopy ? 'copy' : 'original beside copy'} ${number}, turn ${turn}`)
