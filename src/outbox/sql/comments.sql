@@ -35,9 +35,8 @@ comment on table outbox.dependencies is
 comment on column outbox.dependencies.implied_by is
   'The assignment that makes the creation of a rental wait for its user; null: the change itself has the reference.';
 
-comment on table outbox.counted_roles is
-  'The roles whose open changes OUTBOX_LIMIT has counted: transactions of one role that queue changes run one after the other.';
-comment on column outbox.counted_roles.counted_by is 'The last transaction that counted. One with an older snapshot must be repeated.';
+comment on table outbox.counted_roles is 'The roles whose open changes were counted for OUTBOX_LIMIT.';
+comment on column outbox.counted_roles.counted_by is 'Last transaction that counted them. One with an older snapshot must be repeated.';
 
 comment on table outbox.operations is
   'The 22 write operations that outbox.enqueue accepts, filled from the catalog.';

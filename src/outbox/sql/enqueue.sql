@@ -78,7 +78,8 @@ end $$;
 comment on function outbox.lock_order(outbox.operations, jsonb) is
   'Locks and returns the aggregate of a change. A change below a record that does not exist yet belongs to the change that creates the record.';
 
-create or replace function outbox.assert_current(operation text, changes bigint[], aggregate text) returns void
+create or replace function outbox.assert_current(operation text, changes bigint[] default '{}', aggregate text default null, role name default null)
+returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -86,13 +87,15 @@ begin
   -- Not `for key share`, which takes the old version of a row. Undone at once: no worker's heartbeat waits for the caller.
   perform from outbox.queue q where q.id = any (changes || array(select c.id from outbox.queue c
     where c.aggregate = assert_current.aggregate and c.operation = 'rental.create')) for share;
+  perform from outbox.counted_roles c where c.name = role for share;
   raise exception using errcode = 'BM000';
 exception
   when sqlstate 'BM000' then null;
-  when serialization_failure then perform outbox.refuse_snapshot(operation);
+  when serialization_failure then raise exception using errcode = '40001', message = format(
+    '%s: the outbox has changed since the snapshot of this transaction. Repeat the transaction.', operation);
 end $$;
-comment on function outbox.assert_current(text, bigint[], text) is
-  'Under a snapshot older than the locks: refuses it if the given changes, or the creation of the rental of this aggregate, have changed since.';
+comment on function outbox.assert_current(text, bigint[], text, name) is
+  'Refuses a snapshot that is older than the given changes, the creation of the rental of an aggregate, or what a role has queued.';
 
 create or replace function outbox.result_in(value jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
@@ -179,16 +182,11 @@ declare
   open_changes bigint;
 begin
   if allowed is null then return; end if;
-  -- Until the transaction ends no other session of this role enqueues, so that the count is complete. For a snapshot that does
-  -- not see what others queued since, the row cannot be updated.
-  if not exists (select from outbox.counted_roles c where c.name = role and c.counted_by = pg_current_xact_id()) then
-    begin
-      insert into outbox.counted_roles (name, counted_by) values (role, pg_current_xact_id())
-        on conflict (name) do update set counted_by = excluded.counted_by;
-    exception when serialization_failure then
-      perform outbox.refuse_snapshot(operation);
-    end;
-  end if;
+  -- Until the transaction ends no other session of this role enqueues, so that the count is complete.
+  perform pg_advisory_xact_lock(hashtextextended('boat-mirror outbox of ' || role, 0));
+  perform outbox.assert_current(operation, role => role);
+  insert into outbox.counted_roles as c (name, counted_by) values (role, pg_current_xact_id())
+    on conflict (name) do update set counted_by = excluded.counted_by where c.counted_by <> excluded.counted_by;
   select count(*) into open_changes from outbox.queue q where q.enqueued_by = role and {{is_unsettled}};
   if open_changes >= allowed then
     raise exception using errcode = '53400', message = format(
@@ -282,7 +280,7 @@ begin
     select q.id, q.operation, q.target, q.body into existing from outbox.queue q
       where q.enqueued_by = outbox.caller() and q.reference = options->>'reference';
     if found then
-      perform outbox.assert_current(operation, array[existing.id], null);
+      perform outbox.assert_current(operation, array[existing.id]);
       return outbox.same_change(existing.id, operation, target, body);
     end if;
   end if;

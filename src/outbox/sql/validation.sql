@@ -11,13 +11,6 @@ create or replace function outbox.refuse(message text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$ begin raise exception using errcode = '22023', message = message; end $$;
 
-create or replace function outbox.refuse_snapshot(operation text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$ begin
-  raise exception using errcode = '40001', message = format(
-    '%s: the outbox has changed since the snapshot of this transaction. Repeat the transaction.', operation);
-end $$;
-
 create or replace function outbox.may_see(role_name name, enqueued_by name) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select role_name = enqueued_by or has_table_privilege(role_name, 'outbox.queue', 'select') $$;
