@@ -22,7 +22,7 @@ import { noticeHistory } from './outbox/claim.ts'
 import type { PushContext } from './outbox/context.ts'
 import { createShowDelay } from './outbox/show-delay.ts'
 import { saveTimeZone } from './reports/time-zone.ts'
-import { assertSchemaCurrent, migrate } from './schema/migrate.ts'
+import { assertSchemaCurrent, migrate, migrationStatus } from './schema/migrate.ts'
 import { assertSuitable } from './schema/suitable.ts'
 import { openPrivacy } from './state/privacy/privacy.ts'
 import { protectedApi } from './state/privacy/protected-api.ts'
@@ -72,6 +72,8 @@ export type AppOptions = {
   readonly patienceMs: number | null
   /** Ends the wait for another process that migrates. */
   readonly signal?: AbortSignal
+  /** Called when the database has answered: what comes after that may be worth another try. */
+  readonly onAnswered?: (() => void) | undefined
   /** Called when `privacy apply` has changed what may be stored: nothing can be written any more. */
   readonly onFenced?: (error: BoatMirrorError) => void
 }
@@ -194,6 +196,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     const server = await openServer(config, log)
     const pooling = lookOnce(config, server, log)
     release.defer(() => server.close())
+    if (options.onAnswered !== undefined) {
+      await migrationStatus(server.directUrl)
+      options.onAnswered()
+    }
     if (options.schema === 'migrate' && config.autoMigrate)
       await prepareSchema(config, server.directUrl, log, options.signal)
     const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: poolSize, log })

@@ -1,9 +1,10 @@
 // What every command shares: settings read once, the log, the sandbox where no API is configured, and how a command ends.
 
 import { setMaxListeners } from 'node:events'
+import { sleep } from '../clock.ts'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
 import { type Database, openDatabase } from '../database/database.ts'
-import { translateDatabaseError } from '../database/sql-states.ts'
+import { sqlStateOf, translateDatabaseError } from '../database/sql-states.ts'
 import { withTls } from '../database/tls.ts'
 import { openDatabaseServer } from '../embedded/embedded-postgres.ts'
 import { BoatMirrorError, exitCodeOf } from '../errors.ts'
@@ -51,7 +52,7 @@ export type Run<Given extends unknown[] = []> = (
 export type RunOptions = {
   /** Instead of LOG_LEVEL's default; a LOG_LEVEL that is set wins. */
   readonly logLevel?: string
-  /** Exit code when a signal ends the command before it is done: 1, because it is not done. */
+  /** Exit code when a signal ends the command before it is done: 1, because it is not done. 0: it runs until it is stopped. */
   readonly stoppedCode?: ExitCode
 }
 
@@ -63,6 +64,27 @@ const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
 /** Why a command was stopped that no signal has ended; null: it was not. */
 const fencedBy = ({ reason }: AbortSignal): BoatMirrorError | null =>
   reason instanceof BoatMirrorError && reason.code === 'PRIVACY_DIFFERS' ? reason : null
+
+/** Runs a command that stays again while a database that has answered is gone. What has started waits for it by itself. */
+async function outlast(run: (onAnswered: () => void) => ReturnType<Run>, log: Logger, signal: AbortSignal) {
+  let answered = false
+  const onAnswered = (): void => {
+    answered = true
+  }
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      return await run(onAnswered)
+    } catch (thrown) {
+      const error = translateDatabaseError(thrown)
+      if (!(error instanceof BoatMirrorError && error.code === 'DATABASE_UNREACHABLE')) throw error
+      const state = sqlStateOf(error.cause) ?? ''
+      answered ||= state.startsWith('57P') // it ended the session, or is about to start
+      if (!answered || state === '08P01') throw error // what a pooler refuses may be for good
+      if (isFirst) log.warn({ event: 'database_awaited', reason: error.message }, 'waiting for the database to start')
+    }
+    await sleep(1_000, signal)
+  }
+}
 
 /** The signals that end a command in order: a stop, Ctrl-C, and a closed terminal. */
 const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
@@ -88,15 +110,18 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
     restoreWarnings = logThirdPartyWarnings(log)
     const stoppers = { signal: stopping.signal, onFenced: (error: BoatMirrorError) => stopping.abort(error) }
-    const code = await run({
-      config,
-      environment,
-      log,
-      signal: stopping.signal,
-      // Queue, API and sandbox take a second to load, and commands that only look need none of them.
-      open: async (wanted) => (await import('./open.ts')).openFor(config, log, { ...stoppers, ...wanted }),
-      openDatabase: () => openOnlyDatabase(config, log),
-    })
+    const attempt = (onAnswered?: () => void): ReturnType<Run> =>
+      run({
+        config,
+        environment,
+        log,
+        signal: stopping.signal,
+        // Queue, API and sandbox take a second to load, and commands that only look need none of them.
+        open: async (wanted) =>
+          (await import('./open.ts')).openFor(config, log, { ...stoppers, onAnswered, ...wanted }),
+        openDatabase: () => openOnlyDatabase(config, log),
+      })
+    const code = await (options.stoppedCode === 0 ? outlast(attempt, log, stopping.signal) : attempt())
     const fenced = fencedBy(stopping.signal)
     if (fenced !== null) throw fenced
     process.exitCode = typeof code === 'number' ? code : 0

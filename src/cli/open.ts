@@ -9,7 +9,9 @@ import { noteOtherDatabase } from './worker-mark.ts'
 export type OpenedApp = App & { readonly apiUrl: string; readonly sandbox: boolean }
 
 /** What a command needs of it; `api: false`: it reads nothing from the API. */
-export type OpenOptions = Pick<AppOptions, 'schema' | 'patienceMs' | 'signal' | 'onFenced'> & { readonly api?: boolean }
+export type OpenOptions = Pick<AppOptions, 'schema' | 'patienceMs' | 'signal' | 'onAnswered' | 'onFenced'> & {
+  readonly api?: boolean
+}
 
 /**
  * Opens all that a sync needs, and the sandbox where no API is configured.
