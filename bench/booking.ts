@@ -30,7 +30,7 @@ const patienceMs = 300_000
 /** Makes bookings upstream, at moments that are spread over the minute between the worker's hot runs. */
 export async function runBookings({ databases, programs, world }: Place, bookings: number): Promise<BookingResult> {
   const database = await databases.create()
-  const env = { DATABASE_URL: database }
+  const env = { DATABASE_URL: database, API_BASE_URL: world.url, API_AUTH: 'none' }
   const read: SyncOptions = {
     ...{ role: 'ask', apiUrl: world.url, env, streams: ownReads },
     ...{ full: false, until: 'end', addresses: null, warmUp: null },
@@ -44,9 +44,7 @@ export async function runBookings({ databases, programs, world }: Place, booking
   }
   const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-bench-worker-'))
   const settings = {
-    DATABASE_URL: database,
-    API_BASE_URL: world.url,
-    API_AUTH: 'none',
+    ...env,
     API_RATE_LIMIT: String(ratePerSecond),
     LOG_LEVEL: 'error',
     PORT: '0',

@@ -45,6 +45,8 @@ export async function openServe(place: Place) {
     ...{ DATABASE_URL: database, API_BASE_URL: place.world.url, API_AUTH: 'none' },
     ...{ SERVE_LISTEN: `127.0.0.1:${port}`, AUTO_MIGRATE: 'off' },
   }
+  // What prepared the database named no API.
+  await execute(process.execPath, [program, 'moved', 'api'], { env: { ...process.env, ...env } })
   const readers = await openReaders(database, env)
   const child = start(program, ['serve'], nodeFlags, { env: { ...process.env, ...env } as Environment })
   await answers(`${url}/v3/rentals?perPage=1`, readers.unrestricted.token)

@@ -69,8 +69,9 @@ export async function openTestMirror(
   const database = given ?? (await createTestDatabase())
   const settings = typeof env === 'function' ? await env(apiUrl) : env
   const config = readConfig(
-    { DATABASE_URL: database.url, AUTO_MIGRATE: 'on', ...shortRanges, ...settings },
+    { DATABASE_URL: database.url, API_BASE_URL: apiUrl, AUTO_MIGRATE: 'on', ...shortRanges, ...settings },
     '/nonexistent',
+    { tokenOptional: true },
   )
   const open = async (): Promise<{ app: App; poke(): void; stopWorker(): Promise<void>; close(): Promise<void> }> => {
     const app = await openApp({ config, log, apiUrl, sandbox: true, schema: 'migrate', patienceMs: 5_000 })
