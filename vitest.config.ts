@@ -17,7 +17,7 @@ const omitted = [
   'test/chaos/**',
   'test/surroundings/!(statistics).test.ts',
   'test/serve/{mirror-of-mirror,openapi,reads-shapes,same-program,stacked-kills,stacked-writes,writes-lost}.test.ts',
-  'test/{cli/hangup,discovery/json-server,embedded/embedded-postgres}.test.ts',
+  'test/{cli/{hangup,lost-start},discovery/json-server,embedded/embedded-postgres}.test.ts',
 ]
 
 export default defineConfig({

@@ -65,7 +65,7 @@ const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
 const fencedBy = ({ reason }: AbortSignal): BoatMirrorError | null =>
   reason instanceof BoatMirrorError && reason.code === 'PRIVACY_DIFFERS' ? reason : null
 
-/** Runs a command that stays again while a database that has answered is gone. What has started waits for it by itself. */
+/** Runs a command that stays: again while a database that has answered is gone. Once it has started, its parts wait for it. */
 async function outlast(run: (onAnswered: () => void) => ReturnType<Run>, log: Logger, signal: AbortSignal) {
   let answered = false
   const onAnswered = (): void => {

@@ -32,7 +32,7 @@ afterAll(async () => {
   await database?.[Symbol.asyncDispose]()
 })
 
-/** Holds whoever comes to this table, until it is disposed of. */
+/** Holds each session that comes to this table, until it is disposed of. */
 async function hold(table: string): Promise<AsyncDisposable & { held(): Promise<readonly number[]> }> {
   const client = new pg.Client({ connectionString: database.url })
   client.on('error', () => {}) // it may outlive its database where a test fails

@@ -17,7 +17,6 @@ import { type Outbox, openOutbox, rental, user } from './open-outbox.ts'
 let outbox: Outbox
 /** Two callers, two workers. */
 const clients: pg.Client[] = []
-let look: pg.Client
 
 const limit = 6
 
@@ -30,14 +29,13 @@ beforeAll(async () => {
     return client
   }
   for (let i = 0; i < 4; i++) clients.push(await connect())
-  look = await connect()
 })
 afterAll(async () => {
-  await Promise.all([...clients, look].map((client) => client.end()))
+  await Promise.all(clients.map((client) => client.end()))
   await outbox[Symbol.asyncDispose]()
 })
 
-/** What a caller may be told: repeat the transaction (also after a deadlock), the limit, a change that its snapshot lacks. */
+/** What a call may end with: repeat the transaction (also after a deadlock), the limit, a change that its snapshot lacks. */
 const refusals = ['40001', '40P01', '53400', '22023']
 
 type Step = { readonly actor: number; readonly what: number; readonly pick: number }
@@ -82,7 +80,7 @@ class Run {
       )
       await Promise.race([...this.#pending.values(), new Promise((resolve) => setTimeout(resolve, 1))])
       if (this.#pending.size === 0) return
-      const { rows } = await look.query(
+      const { rows } = await outbox.database.pool.query(
         `select count(*)::int as waiting from pg_stat_activity where pid = any($1) and wait_event_type = 'Lock'`,
         [ids],
       )
@@ -165,7 +163,7 @@ class Run {
       await tidy(client as unknown as pg.Pool)
       const wanted = { leaseMs: 600_000, most: 2, servedLast: '' }
       const claimed = await claimChanges(client as unknown as pg.Pool, 'worker', wanted)
-      await look.query(`update outbox.queue set sent_at = clock_timestamp() where id = any($1)`, [
+      await outbox.database.pool.query(`update outbox.queue set sent_at = clock_timestamp() where id = any($1)`, [
         claimed.map(({ id }) => id),
       ])
       this.#inFlight.push(...claimed)
@@ -202,13 +200,13 @@ class Run {
       }
     if (outcome !== done) return
     if (makes && change.write.aggregate === 'rental') this.#made.push(id)
-    const { rows } = await look.query('select clock_timestamp() as at')
+    const { rows } = await outbox.database.pool.query('select clock_timestamp() as at')
     if (status === 'VALIDATED') this.lifted[change.aggregate] ??= rows[0].at
   }
 
   /** What holds at every moment. */
   async #check(): Promise<void> {
-    const { rows } = await look.query(`select
+    const { rows } = await outbox.database.pool.query(`select
       (select jsonb_agg(s) from (select coalesce(c.aggregate, q.aggregate) as record, array_agg(q.id) as ids from outbox.queue q
          left join outbox.queue c on q.aggregate = 'change:' || c.id where q.status = 'sending' group by 1 having count(*) > 1) s) as beside,
       (select count(*)::int from outbox.queue q where q.settled_at is null) as open`)
@@ -236,7 +234,7 @@ it('never send two changes of one record at once, nor in another order than that
         } finally {
           for (const client of clients) await client.query('rollback').catch(() => undefined)
         }
-        const { rows } = await look.query<{ id: string; aggregate: string; wrong: string | null }>(
+        const { rows } = await outbox.database.pool.query<{ id: string; aggregate: string; wrong: string | null }>(
           `select q.id, q.aggregate, case
              when q.status <> 'blocked' and exists (select from outbox.dependencies d join outbox.queue c on c.id = d.depends_on
                where d.change_id = q.id and c.status = 'failed' and c.settled_at < q.enqueued_at) then 'waits for a dead one'

@@ -88,7 +88,7 @@ begin
   perform from outbox.queue q where q.id = any (changes || array(select c.id from outbox.queue c
     where c.aggregate = assert_current.aggregate and c.operation = 'rental.create')) for share;
   perform from outbox.counted_roles c where c.name = role for share;
-  raise exception using errcode = 'BM000';
+  raise sqlstate 'BM000';
 exception
   when sqlstate 'BM000' then null;
   when serialization_failure then raise exception using errcode = '40001', message = format(
