@@ -35,6 +35,14 @@ export const now: RawBuilder<Date> = sql`clock_timestamp()`
 /** So many milliseconds from now. */
 export const inMs = (ms: number): RawBuilder<Date> => sql`clock_timestamp() + ${ms} * interval '1 ms'`
 
+/**
+ * A condition that is always true. The transaction of its statement is on disk once its commit has returned, whatever role,
+ * database and session say, also behind a pooler. Only `off` is raised, and to `local`: that survives a crash, and does not
+ * wait for a standby that `off` never waited for.
+ */
+export const durably = `(select case current_setting('synchronous_commit')
+  when 'off' then set_config('synchronous_commit', 'local', true) else '' end) is not null`
+
 /** A text as a SQL literal. */
 export const literal = (text: string): string => pg.escapeLiteral(text)
 

@@ -2,7 +2,7 @@
 
 import { sql } from 'kysely'
 import type { Quota } from '../config.ts'
-import { inMs, on, type Queryable } from '../database/sql.ts'
+import { durably, inMs, on, type Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { isChangeDecisionOpen } from '../state/decisions.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
@@ -57,10 +57,10 @@ const claimSql = `
     departed = q.departed or former_until is not null,
     sent_at = case when former_until is null then q.sent_at else greatest(q.sent_at, former_until) end,
     proof = case when former_until is null then q.proof
-      when q.departed or q.proof ? 'ambiguous' then q.proof - 'finished'
+      when q.departed or q.proof ? 'ambiguous' then q.proof - '{finished,refused}'::text[]
       else jsonb_build_object('former', q.epoch::text) end,
     epoch = candidate.epoch
-  from candidate where q.id = candidate.id
+  from candidate where q.id = candidate.id and ${durably}
   returning ${changeColumns}, candidate.place`
 
 const claimAttempts = 2
@@ -142,6 +142,7 @@ export async function releaseChange(db: Queryable, change: Change, delayMs = 0):
     .where('id', '=', change.id)
     .where('fence', '=', change.fence)
     .where('status', '=', 'sending')
+    .where(sql<boolean>`${sql.raw(durably)}`)
     .execute()
 }
 

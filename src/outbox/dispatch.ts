@@ -1,7 +1,7 @@
 // The mark that a change may have left: what is sent and what was there before, committed before its request goes out.
 
 import { asRead, type JsonObject } from '../api/wire/json.ts'
-import type { Queryable } from '../database/sql.ts'
+import { durably, type Queryable } from '../database/sql.ts'
 import type { Privacy } from '../state/privacy/privacy.ts'
 import { keyText } from '../state/remembered/records.ts'
 import { type Change, storedEvidence } from './change.ts'
@@ -30,6 +30,7 @@ const markSql = `with privacy as (select generation from sync.privacy for share)
   where q.id = s.id and q.fence = s.fence and q.status = 'sending' and q.lease_until > clock_timestamp()
     and q.epoch = (select mirror.feed_epoch())
     and (select generation from privacy) = coalesce($7::bigint, (select generation from privacy))
+    and ${durably}
   returning q.id, q.sent_at`
 
 async function mark(

@@ -4,7 +4,7 @@
 import { sql, type UpdateObject } from 'kysely'
 import type { PoolClient } from 'pg'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
-import { inMs, now, on } from '../database/sql.ts'
+import { durably, inMs, now, on } from '../database/sql.ts'
 import { applyWrites } from '../mirror/writer.ts'
 import { notingDone } from '../state/done-count.ts'
 import { doubtDetails, keyText } from '../state/remembered/records.ts'
@@ -37,6 +37,7 @@ async function write(client: PoolClient, change: Change, assignments: Assignment
     .where('id', '=', change.id)
     .where('fence', '=', change.fence)
     .where('status', '=', change.status)
+    .where(sql<boolean>`${sql.raw(durably)}`)
     .executeTakeFirstOrThrow()
   if (numUpdatedRows !== 1n) throw leaseLost(change)
 }
@@ -48,7 +49,7 @@ const writeDoneSql = `with done as (update outbox.queue q set status = 'done', s
     proof = null, owner = null, lease_until = null
   from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
     as s (id, fence, status, result, response, record_key, left_behind, warning)
-  where q.id = s.id and q.fence = s.fence and q.status = s.status returning q.id),
+  where q.id = s.id and q.fence = s.fence and q.status = s.status and ${durably} returning q.id),
   counted as (${notingDone('count(*)', 'done')})
   select id from done`
 

@@ -40,6 +40,7 @@ declare
   seen jsonb;
   noted bigint;
 begin
+  perform {{durably}}; -- a decision that was answered is not lost
   select q.* into change from outbox.queue q where q.id = change_id;
   if not found or not (outbox.is_operator(caller) or change.enqueued_by = caller and what in ('retry', 'cancel'))
     or company_access.visible() is not null and not outbox.is_of_caller(change.aggregate) then

@@ -4,7 +4,7 @@ import { streamNamed } from '../../catalog/catalog.ts'
 import type { WriteDef } from '../../catalog/types.ts'
 import { targetResults, writes } from '../../catalog/writes.ts'
 import type { RepeatableStep } from '../../database/repeatable-step.ts'
-import { fillSql, literal } from '../../database/sql.ts'
+import { durably, fillSql, literal } from '../../database/sql.ts'
 import { hashPrefix } from '../../state/privacy/hash.ts'
 import { dueConditions } from '../claim.ts'
 import { kindOf } from '../kinds/kinds.ts'
@@ -72,6 +72,7 @@ const decisionFunctions: RepeatableStep = {
   name: 'outbox-decisions',
   sql: fillSql(decisions, {
     ...stateLists('dead', 'waiting', 'final'),
+    durably,
     plan: changePlan('before'),
     retried: statesBefore('retried').map(literal).join(', '),
     retried_words: statesBefore('retried').join(', '),

@@ -5,7 +5,7 @@ import type { PoolClient } from 'pg'
 import { type JsonObject, stringifyJson } from '../../api/wire/json.ts'
 import type { WriteDef } from '../../catalog/types.ts'
 import type { Database } from '../../database/database.ts'
-import { identifier, textArray } from '../../database/sql.ts'
+import { durably, identifier, textArray } from '../../database/sql.ts'
 import { sqlStateOf } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { refusalOf } from '../../outbox/enqueue.ts'
@@ -150,7 +150,7 @@ async function enqueueAll(client: PoolClient, request: Request, token: string): 
 async function noteRequest(client: PoolClient, ids: readonly string[], request: Request, note: readonly string[]) {
   await client.query(
     `insert into outbox.requests (change_id, place, token, fingerprint, idempotency_key)
-     select id, place - 1, $2, $3, $4 from unnest($1::bigint[]) with ordinality as list (id, place)
+     select id, place - 1, $2, $3, $4 from unnest($1::bigint[]) with ordinality as list (id, place) where ${durably}
      on conflict (change_id) do nothing`,
     [textArray(ids), ...note, request.key],
   )
