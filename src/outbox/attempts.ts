@@ -36,19 +36,18 @@ export function nextVerificationMs(verifications: number, random: number): numbe
 }
 
 type Again = {
-  readonly sentAt: Date
-  /** When the read began that shows nothing. */
-  readonly readAt: Date
-  /** The longest a request may take. */
+  /** Milliseconds from when the attempt, or the error that ended it, was known to the start of the read that shows nothing. */
+  readonly knownMs: number
+  /** The longest that the request may still take from then on; 0: it was answered. */
   readonly timeLimitMs: number
   /** How long the API needs to show what it did. */
   readonly showDelayMs: number
 }
 
-/** How much later a read must begin for absence to prove that a lost create or add had no effect, in milliseconds; 0: it does. */
-export const absenceProvesInMs = ({ sentAt, readAt, timeLimitMs, showDelayMs }: Again): number =>
-  Math.max(0, sentAt.getTime() + timeLimitMs + showDelayMs - readAt.getTime())
+/** How much later a read must begin for absence to prove that an attempt had no effect, in milliseconds; 0: it does. */
+export const absenceProvesInMs = ({ knownMs, timeLimitMs, showDelayMs }: Again): number =>
+  Math.max(0, timeLimitMs + showDelayMs - knownMs)
 
-/** After 15 minutes a rental that is not there may have been there and expired. */
-export const absenceProvesNothing = (sentAt: Date, readAt: Date): boolean =>
-  readAt.getTime() - sentAt.getTime() >= pendingRentalMs
+/** After 15 minutes, by either clock, a rental that is not there may have been there and expired. */
+export const absenceProvesNothing = (sentAt: Date, readAt: Date, knownMs: number): boolean =>
+  Math.max(knownMs, readAt.getTime() - sentAt.getTime()) >= pendingRentalMs

@@ -27,6 +27,8 @@ export type Evidence = {
   readonly answered?: true
   /** When it was noted that it did, in milliseconds since 1970. */
   readonly answeredAt?: number
+  /** The error by which it refused a repeat. */
+  readonly refused?: string
   /** The API answered with an error: no part of the attempt is running any more. */
   readonly finished?: true
   /**

@@ -44,6 +44,8 @@ export type PushContext = {
   readonly privacy?: Privacy
   /** How long the API needs to show a write; a pusher passes an instance that learns. */
   readonly showDelay?: ShowDelay
+  /** A clock that nobody sets, in milliseconds; missing: that of the process. */
+  readonly steadyMs?: () => number
   /** What is read must be what the API shows now, whatever store stands before it. */
   readonly fresh?: boolean
   /** Called after a commit that wrote to the mirror. */
@@ -51,8 +53,12 @@ export type PushContext = {
 }
 
 /** Where no pusher has brought one, what is assumed. */
-export const showDelayOf = ({ showDelay, settings }: Pick<PushContext, 'showDelay' | 'settings'>): ShowDelay =>
-  showDelay ?? createShowDelay(settings.showDelayMs)
+export const showDelayOf = ({
+  showDelay,
+  settings,
+  steadyMs,
+}: Pick<PushContext, 'showDelay' | 'settings' | 'steadyMs'>): ShowDelay =>
+  showDelay ?? createShowDelay(settings.showDelayMs, steadyMs)
 
 /** 10_000 ms, renewed each 3 s: a lost answer is verified within 15 s. */
 export const leaseMs = (settings: PushSettings): number => settings.leaseMs ?? 10_000

@@ -9,6 +9,7 @@ import { ApiError, BoatMirrorError } from '../errors.ts'
 import { answersAccount } from './access.ts'
 import { nextDelayMs } from './attempts.ts'
 import { resolveFields, resolveTarget } from './change.ts'
+import { showDelayOf } from './context.ts'
 import type { Departure } from './dispatch.ts'
 import type { Delivery, Prepared, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
@@ -52,13 +53,13 @@ export async function prepareChange(delivery: Delivery): Promise<Prepared | Outc
  */
 async function prepareAgain(delivery: Delivery): Promise<Prepared | Outcome> {
   const { evidence, request, write } = delivery.change
-  const mayBeThere = evidence.ambiguous === true && request !== null && kindOf(write).makesRecord
+  const wasLost = evidence.ambiguous === true && request !== null
+  const mayBeThere = wasLost && kindOf(write).makesRecord
   const outcome = mayBeThere ? await verifyChange(delivery, sentOf(delivery.change, delivery.context.privacy)) : null
   if (outcome !== null) return outcome
   const prepared = await prepareChange(delivery)
-  return mayBeThere && prepared.kind === 'prepared'
-    ? { ...prepared, evidence: { ...prepared.evidence, ...evidence } }
-    : prepared
+  if (!wasLost || prepared.kind !== 'prepared') return prepared
+  return { ...prepared, evidence: { ...prepared.evidence, ...(mayBeThere ? evidence : { ambiguous: true }) } }
 }
 
 /** Answers by which the API refuses for good: 4xx but 408 (no answer in time) and what concerns the account. */
@@ -87,6 +88,12 @@ async function unread(delivery: Delivery, error: ApiError): Promise<Outcome> {
   return held ?? { kind: 'failed', error: errorText(error), response: responseOf(error) }
 }
 
+/** An error that ended the attempt: what that did, or the one before it, shows within the API's delay from now on. */
+function ended({ context, change }: Delivery, error: ApiError): Outcome & { readonly kind: 'verify' } {
+  showDelayOf(context).knownMs({ ...change, evidence: { ...change.evidence, finished: true } })
+  return { ...verifyLater(change, error), finished: true }
+}
+
 /** What a refusal means; when the record can't be read after a 409, that is determined later. */
 async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise<Outcome> {
   const { change } = delivery
@@ -99,7 +106,7 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
   const isKept = sent.evidence.key !== undefined
   const wasLost = sent.evidence.ambiguous === true && !isKept
   // After a lost answer any refusal may mean what that attempt made: not every API says 409 of it.
-  const mayBeOurs = comparesExisting && !isKept && (wasLost || error.status === 409)
+  const mayBeOurs = wasLost || (comparesExisting && !isKept && error.status === 409)
   try {
     // A record that one of our own changes just made may not exist yet for this one.
     const again = isAbsent(error) ? await awaited(delivery) : null
@@ -110,7 +117,9 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
     const existing = mayBeOurs ? await verifyChange(delivery, sent) : null
     // Of a first attempt only exactly what was sent counts: a gateway may have sent it twice, and others may have made the rest.
     if (existing !== null && (wasLost || !makesRecord || existing.kind === 'done')) return existing
-    return { kind: 'failed', error: errorText(error), response: responseOf(error) }
+    const response = responseOf(error)
+    if (wasLost && response !== null) return { ...ended(delivery, error), refused: true, response }
+    return { kind: 'failed', error: errorText(error), response }
   } catch (failure) {
     if (!(failure instanceof ApiError)) throw failure
     return verifyLater(change, failure)
@@ -142,6 +151,7 @@ async function send(
       idempotencyKey: sent.evidence.key,
       signal: timeLimit,
     })
+    showDelayOf(context).knownMs({ ...change, evidence: { ...change.evidence, answered: true } })
     const response = { status: answer.status, body: answer.body ?? null }
     const outcome = await kindOf(write).finish(delivery, sent, { response, seen: null })
     const stored = { ...response, body: storable(write, answer.body) }
@@ -150,7 +160,8 @@ async function send(
     if (!(error instanceof ApiError)) throw error
     if (isRefusal(error)) return await refused(delivery, sent, error)
     if (!error.mayHaveTakenEffect) return retryLater(delivery, error)
-    return { ...verifyLater(change, error), ...(isFinished(error) && { finished: true }) }
+    // Sent twice it makes two: even an answer does not prove that nothing works on it any more.
+    return kindOf(write).makesRecord || !isFinished(error) ? verifyLater(change, error) : ended(delivery, error)
   }
 }
 
@@ -196,12 +207,15 @@ type Claim = {
  */
 export async function deliverChange(delivery: Delivery, { isOurs, mark }: Claim): Promise<Outcome> {
   const { context, change, signal } = delivery
-  const leave = async (sent: Sent): Promise<Outcome> => {
-    // Both count from before `sent_at`, as absence is a proof from the time limit after it on: no request may outlive that.
+  const leave = async (given: Sent): Promise<Outcome> => {
+    // Both count from before the mark, as absence is a proof from the time limit after it on: no request may outlive that.
     const { timeoutMs } = context.settings.api
     const [isLate, timeLimit] = [deadlineIn(timeoutMs), AbortSignal.timeout(timeoutMs)]
+    const { finished: _, ...evidence } = given.evidence // of an earlier attempt: this one has not ended
+    const sent = { ...given, evidence }
     const sentAt = await mark({ change, sent })
-    const dispatched = { ...change, dispatched: true, sentAt, evidence: sent.evidence }
+    const dispatched = { ...change, dispatched: true, sentAt, evidence }
+    showDelayOf(context).knownMs(dispatched)
     return await send({ ...delivery, change: dispatched }, sent, {
       mayDispatch: () => isOurs() && !isLate(),
       timeLimit,

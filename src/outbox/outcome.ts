@@ -67,6 +67,8 @@ export type Outcome =
       readonly response?: Response
     }
 
+      /** It refused a repeat, maybe because the attempt before took effect: if that does not show in the end, it has failed. */
+      readonly refused?: true
 /** A record without what the outbox has no use for: of an embedded user only the id, no message to the company. */
 export function storable(write: WriteDef, body: Json | undefined): Json {
   if (body === undefined) return null

@@ -1,6 +1,5 @@
 // What our own changes wrote a moment ago: the API may not show it yet.
 
-import type { Evidence } from './change.ts'
 import { showDelayOf } from './context.ts'
 import type { Delivery, Verdict } from './kinds/kind.ts'
 import { gone, type Outcome, type Unseen } from './outcome.ts'
@@ -40,13 +39,9 @@ export async function goneOrAwaited(delivery: Delivery): Promise<Outcome> {
  * After a successful answer: when to read the record again, because it shows nothing of the write yet. Null: its
  * present content counts.
  */
-export function notShown({ context, change, startedAt }: Delivery, verdict: Verdict): Outcome | null {
+export function notShown({ context, change, knownMs }: Delivery, verdict: Verdict): Outcome | null {
   if (verdict.kind !== 'not' && verdict.kind !== 'gone') return null
-  const sinceMs = sinceAnswer(change.evidence, startedAt)
+  const sinceMs = change.evidence.answered ? knownMs : 0
   const again = checkAgain({ sinceMs, patienceMs: showDelayOf(context).ms() })
   return again === null ? null : { kind: 'verify', answered: true, ...again }
 }
-
-/** Milliseconds since the API answered with success; 0: just now. */
-export const sinceAnswer = ({ answeredAt }: Evidence, now: Date): number =>
-  answeredAt === undefined ? 0 : Math.max(0, now.getTime() - answeredAt)

@@ -50,7 +50,7 @@ async function preview(context: PushContext, change: Change, signal: AbortSignal
     return { ...plain, body: change.body, fields, note: `Waits for change ${waiting.join(', ')}.` }
   }
   try {
-    const prepared = await prepareChange({ context, change, signal, startedAt: context.clock.now() })
+    const prepared = await prepareChange({ context, change, signal, startedAt: context.clock.now(), knownMs: 0 })
     if (prepared.kind !== 'prepared') return { ...plain, body: null, fields: [], note: noteOf(prepared) }
     const body = change.write.body.length === 0 ? null : (asRead(prepared.body) as JsonObject)
     const before = asRead(prepared.evidence.before ?? null)

@@ -211,7 +211,13 @@ export function createPusher(given: PushContext): Pusher {
     const leave = await places.enter(change.deadline === null ? 'read' : 'write', signal)
     try {
       return await deliverChange(
-        { context, change, signal, startedAt: context.clock.now() },
+        {
+          context,
+          change,
+          signal,
+          startedAt: context.clock.now(),
+          knownMs: change.dispatched ? showDelay.knownMs(change) : 0,
+        },
         { isOurs: () => claims.get(change.id)?.() === false, mark },
       )
     } finally {

@@ -45,7 +45,8 @@ export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBa
     if (kind.makesRecord && resultId === null) return unseen('The mirror shows the created record after the next sync.')
 
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)])
-    const delivery = { context, change, signal, startedAt: context.clock.now() }
+    // What is there now counts: an operator has decided that it took effect.
+    const delivery = { context, change, signal, startedAt: context.clock.now(), knownMs: Number.POSITIVE_INFINITY }
     const notShown = `The API has no record ${resultId} that change ${change.id} could have created.`
     try {
       const seen = (await kind.readBack?.(delivery, params)) ?? null

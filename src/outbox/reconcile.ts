@@ -10,7 +10,7 @@ import { sentFormerly } from './former.ts'
 import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { errorText, gone, type Outcome, storable } from './outcome.ts'
-import { awaited, sinceAnswer } from './own-writes.ts'
+import { awaited } from './own-writes.ts'
 import { checkAgain } from './show-delay.ts'
 import { sentAs } from './values.ts'
 import { recalledSent, withBefore } from './veil.ts'
@@ -51,12 +51,14 @@ const undecided = (change: Change, why: string, candidates: readonly Json[]): Ou
 
 const again: Outcome = { kind: 'retry', delayMs: 0, error: 'The earlier attempt did not take effect.' }
 
-/** How long after the reads began what the change made could still come to be shown, or to be made, in milliseconds. */
-const mayShowInMs = ({ context, change, startedAt }: Delivery): number =>
+/**
+ * How long after the reads began what the change made could still come to be shown, or to be made, in milliseconds. A request
+ * that may still be in flight could arrive after the changes that follow, and undo them.
+ */
+const mayShowInMs = ({ context, change, knownMs }: Delivery): number =>
   absenceProvesInMs({
-    sentAt: change.sentAt ?? startedAt,
-    readAt: startedAt,
-    timeLimitMs: context.settings.api.timeoutMs,
+    knownMs,
+    timeLimitMs: change.evidence.finished ? 0 : context.settings.api.timeoutMs,
     showDelayMs: showDelayOf(context).ms(),
   })
 
@@ -69,21 +71,21 @@ const notYet = ({ change }: Delivery, waitMs: number): Outcome => ({
 
 /** What to do when nothing shows that the write took effect. */
 function absent(delivery: Delivery): Outcome {
-  const { context, change, startedAt } = delivery
-  const { makesRecord, expires } = kindOf(change.write)
+  const { context, change, startedAt, knownMs } = delivery
   const unseen = change.evidence.answered
-    ? checkAgain({ sinceMs: sinceAnswer(change.evidence, startedAt), patienceMs: showDelayOf(context).ms() })
+    ? checkAgain({ sinceMs: knownMs, patienceMs: showDelayOf(context).ms() })
     : null
   if (unseen !== null) return { kind: 'verify', answered: true, ...unseen }
   if (change.evidence.answered)
     return undecided(change, 'the API answered with success, but the created record was not found.', [])
-  // A request that may still be in flight could arrive after the changes that follow, and undo them.
-  if (!makesRecord && change.evidence.finished) return again
   const waitMs = mayShowInMs(delivery)
   if (waitMs > 0) return notYet(delivery, waitMs)
+  const { refused } = change.evidence
+  if (refused !== undefined) return { kind: 'failed', error: refused, response: null }
   const error = 'The answer was lost. After 15 minutes, the rental may have been created and expired.'
   // One that was made in another history and has expired holds nothing that a second one could double.
-  const expired = expires && !change.evidence.former && absenceProvesNothing(change.sentAt ?? startedAt, startedAt)
+  const mayExpire = kindOf(change.write).expires && !change.evidence.former
+  const expired = mayExpire && absenceProvesNothing(change.sentAt ?? startedAt, startedAt, knownMs)
   return expired ? { kind: 'expired', error, response: null } : again
 }
 

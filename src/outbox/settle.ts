@@ -162,13 +162,13 @@ function assignmentsOf(change: Change, outcome: Exclude<Outcome, Done>): Assignm
       }
     case 'verify': {
       const { answered, finished, response } = outcome
-      const known = { ambiguous: true, ...(answered && { answered }), ...(finished && { finished }) }
+      const refused = outcome.refused && { refused: outcome.error }
+      const known = { ambiguous: true, ...(answered && { answered }), ...(finished && { finished }), ...refused }
       return {
         error: outcome.error,
         looks: sql`looks + 1`,
         next_attempt_at: inMs(outcome.delayMs),
-        proof: sql`case when ${answered === true} then jsonb_build_object('answeredAt',
-          floor(extract(epoch from clock_timestamp()) * 1000)) else '{}' end || coalesce(proof, '{}') || ${jsonParameter(known)}::jsonb`,
+        proof: sql`coalesce(proof, '{}') || ${jsonParameter(known)}::jsonb`,
         ...(response !== undefined && { response: jsonParameter(response) }),
       }
     }
@@ -188,7 +188,7 @@ function assignmentsOf(change: Change, outcome: Exclude<Outcome, Done>): Assignm
         settled_at: now,
         departed: false,
         error: outcome.error,
-        response: jsonParameter(outcome.response),
+        response: sql`coalesce(${jsonParameter(outcome.response)}::jsonb, case when proof ? 'refused' then response end)`,
         ...(outcome.kind !== 'unknown' && { proof: null }),
       }
     default:

@@ -2,6 +2,7 @@
 // record prove nothing: they are read again.
 
 import { assumedShownAfter, type ShownAfter } from '../state/remembered/own-writes.ts'
+import type { Change } from './change.ts'
 import type { Outcome, Unseen } from './outcome.ts'
 
 /** The delay grows with what was seen, up to so many times what is assumed at first: from 5 s to a minute. */
@@ -11,7 +12,18 @@ const [soonestMs, latestMs] = [250, 5_000]
 export type ShowDelay = ShownAfter & {
   /** Learns from the outcome of a change that had to be read again. */
   note(changeId: string, outcome: Outcome): void
+  /**
+   * For how long this process has known of an attempt, or of the API's answer to it, in milliseconds: from the first call on,
+   * by a clock that nobody sets. That of the database may jump, and what it says of another time then proves nothing.
+   */
+  knownMs(attempt: Attempt): number
 }
+
+type Attempt = Pick<Change, 'id' | 'sentAt' | 'evidence'>
+
+/** An attempt before its answer, or after it. */
+const nameOf = ({ sentAt, evidence }: Attempt): string =>
+  `${sentAt?.getTime()} ${evidence.answered === true || evidence.finished === true}`
 
 /** Milliseconds to the next read of a write this old that is not shown yet: as long again. */
 const nextCheckMs = (sinceMs: number): number => Math.round(Math.min(latestMs, Math.max(soonestMs, sinceMs)))
@@ -26,15 +38,31 @@ export function checkAgain(unseen: Unseen): Again | null {
   return { delayMs, error: 'The API does not show the latest write yet.', unseen }
 }
 
-/** @param assumedMs the delay as long as nothing was seen of it. */
-export function createShowDelay(assumedMs: number = assumedShownAfter.ms()): ShowDelay {
+/**
+ * @param assumedMs the delay as long as nothing was seen of it.
+ * @param steadyMs a clock that nobody sets.
+ */
+export function createShowDelay(
+  assumedMs: number = assumedShownAfter.ms(),
+  steadyMs = (): number => performance.now(),
+): ShowDelay {
   const longestMs = assumedMs * growth
   let ms = assumedMs
   const waiting = new Map<string, Unseen>()
+  /** Attempts that are not settled, by their changes. */
+  const known = new Map<string, { readonly attempt: string; readonly since: number }>()
   return {
     ms: () => ms,
     longestMs,
+    knownMs: (given) => {
+      const [attempt, now] = [nameOf(given), steadyMs()]
+      const before = known.get(given.id)
+      if (before?.attempt === attempt) return now - before.since
+      known.set(given.id, { attempt, since: now })
+      return 0
+    },
     note: (changeId, outcome) => {
+      if (outcome.kind !== 'verify') known.delete(changeId)
       const unseen = 'unseen' in outcome ? outcome.unseen : undefined
       if (unseen !== undefined) {
         waiting.set(changeId, unseen)

@@ -17,6 +17,8 @@ export type LateFront = AsyncDisposable & {
   toWrites: boolean
   /** Reads that were answered as it was before a write. */
   stale: number
+  /** Writes take effect, are answered 500, and are refused when they are repeated: 409, 404 where what they removed is gone. */
+  failing: boolean
 }
 
 const parts = {
@@ -26,6 +28,8 @@ const parts = {
 
 const collections = /\/(options|payments|crewMembers)$/
 const rootOf = (path: string): string | undefined => /^\/v3\/(?:rentals|users)\/[^/]+/.exec(path)?.[0]
+const repeated = (method: string): Reply =>
+  method === 'DELETE' ? missing : { status: 409, text: '{"message":"was so already"}' }
 const missing: Reply = { status: 404, text: '{"message":"not there"}' }
 
 export async function openLateFront(sandboxUrl: string, lateMs: number): Promise<LateFront> {
@@ -65,6 +69,7 @@ export async function openLateFront(sandboxUrl: string, lateMs: number): Promise
     return { status: 200, text: JSON.stringify([...records.values()]) }
   }
 
+  const failed = new Set<string>()
   const server = await startServer(async (response, { method, url, body }) => {
     const path = url.split('?', 1)[0] ?? url
     const root = rootOf(path)
@@ -87,10 +92,14 @@ export async function openLateFront(sandboxUrl: string, lateMs: number): Promise
       for (const each of paths) replies.set(each, await ask('GET', each))
     }
     // The sandbox loses answers after the effect: the caller then gets none either.
-    const done = await ask(method, url, body).catch(() => null)
+    const isRepeated = front.failing && failed.has(`${method} ${url} ${body}`)
+    const done = isRepeated ? repeated(method) : await ask(method, url, body).catch(() => null)
     if (root !== undefined) remember(root, replies)
     else if (done !== null && done.status < 300) remember(`${path}/${JSON.parse(done.text).id}`, new Map())
-    return done === null ? response.destroy() : reply(done)
+    if (!front.failing || isRepeated || done === null || done.status >= 300)
+      return done === null ? response.destroy() : reply(done)
+    failed.add(`${method} ${url} ${body}`)
+    return reply({ status: 500, text: '{"message":"done, but badly"}' })
   })
   const front: LateFront = {
     url: server.url,
@@ -98,6 +107,7 @@ export async function openLateFront(sandboxUrl: string, lateMs: number): Promise
     listLateMs: 0,
     toWrites: false,
     stale: 0,
+    failing: false,
     [Symbol.asyncDispose]: async () => {
       await sleep(0)
       await server[Symbol.asyncDispose]()

@@ -30,6 +30,8 @@ afterAll(async () => {
 afterEach(() => {
   rig.sandbox.clearFaults()
   front.toWrites = false
+  front.failing = false
+  front.lateMs = lateMs
 })
 
 /** Pushes through the front until nothing more can settle without a decision. */
@@ -111,6 +113,50 @@ describe('every operation', () => {
     await push()
     expect((await outcomes(ids)).map(({ status }) => status)).toEqual(ids.map(() => 'done'))
     for (const plan of plans) expect([plan.operation, effects(rig.sandbox, plan)]).toEqual([plan.operation, 1])
+  })
+})
+
+/** Longer than until the first look after an error, and less than the delay. */
+const longMs = 1_150
+
+describe('an error of an API that did what was asked, shows it late, and refuses it a second time', () => {
+  it('of any operation is no reason to send it again: it took effect once', async () => {
+    const plans = planner.plan()
+    Object.assign(front, { failing: true, lateMs: longMs })
+    const ids: string[] = []
+    for (const { operation, target, body } of plans) ids.push(await rig.queue(operation, target, body))
+    rig.sandbox.resetRequests()
+    await push()
+    expect((await outcomes(ids)).map(({ status }, index) => [plans[index]?.operation, status])).toEqual(
+      plans.map(({ operation }) => [operation, 'done']),
+    )
+    for (const plan of plans) {
+      expect([plan.operation, effects(rig.sandbox, plan)]).toEqual([plan.operation, 1])
+      expect([plan.operation, await mirroredEffects(rig.database, plan)]).toEqual([plan.operation, 1])
+    }
+    expect(rig.writes()).toHaveLength(plans.length)
+  })
+
+  it('does not undo a cancellation by the change that follows it', async () => {
+    const rentalId = planner.rental()
+    Object.assign(front, { failing: true, lateMs: longMs })
+    const canceled = await rig.queue('rental.update', { rentalId }, { status: 'CANCELED_BY_CLIENT' })
+    const next = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/next' })
+    await push()
+    expect(await outcomes([canceled, next])).toEqual([well, well])
+    expect(rig.truth('rentals', { id: rentalId })).toMatchObject({
+      status: 'CANCELED_BY_CLIENT',
+      orderLink: 'https://example.com/next',
+    })
+  })
+
+  it('and shows it later than it usually does: the refusal of the second attempt is decided by the record', async () => {
+    const rentalId = planner.rental()
+    Object.assign(front, { failing: true, lateMs: showDelayMs + 300 })
+    const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/later' })
+    await push()
+    expect((await outcomes([id]))[0]?.status).toBe('done')
+    expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ orderLink: 'https://example.com/later' })
   })
 })
 

@@ -86,6 +86,7 @@ describe('the request of an attempt', () => {
         change,
         signal: new AbortController().signal,
         startedAt: new Date(),
+        knownMs: 0,
       },
       {
         isOurs: () => true,
@@ -145,5 +146,41 @@ describe('an API that answers reads slowly', () => {
     const id = await queueUser()
     await push(world.context)
     expect(await findChange(database.pool, id)).toMatchObject({ status: 'done', error: null, result: { id: 7 } })
+  })
+})
+
+describe('a clock of the database that jumps while a creation is in flight', () => {
+  const limits = { timeoutMs: 1_500, showDelayMs: 300 }
+
+  /** Pushes a user whose POST gets no answer and takes effect a second later, if at all; the clock jumps at the POST. */
+  async function pushAcross(jumpMs: number, effect: boolean) {
+    let [aheadMs, posts] = [0, 0]
+    const made: object[] = []
+    const respond: Respond = async (response, { method, body }) => {
+      if (method === 'GET') return json(response, made)
+      posts++
+      const user = { id: posts, ...JSON.parse(body) }
+      if (posts > 1) return json(response, made[made.push(user) - 1])
+      aheadMs = jumpMs
+      response.destroy()
+      await sleep(effect ? 1_200 : 0)
+      if (effect) made.push(user)
+    }
+    await using world = await openWorld(respond, limits)
+    const id = await queueUser()
+    await push({ ...world.context, clock: { now: () => new Date(Date.now() + aheadMs) } })
+    return { change: await findChange(database.pool, id), posts }
+  }
+
+  it('ahead does not make its absence a proof: it takes effect once', async () => {
+    const { change, posts } = await pushAcross(60_000, true)
+    expect(change).toMatchObject({ status: 'done', result: { id: 1 } })
+    expect(posts).toBe(1)
+  })
+
+  it('back does not keep it waiting: it is sent again after the usual time', async () => {
+    const { change, posts } = await pushAcross(-3_600_000, false)
+    expect(change).toMatchObject({ status: 'done', result: { id: 2 } })
+    expect(posts).toBe(2)
   })
 })

@@ -25,6 +25,7 @@ export type RigOptions = {
   readonly timeoutMs?: number
   readonly concurrency?: number
   readonly limiter?: Limiter
+  readonly steadyMs?: () => number
   /** Configuration variables. */
   readonly env?: Readonly<Record<string, string>>
   readonly privacy?: Privacy
@@ -82,6 +83,7 @@ export function contextFor(
     settings,
     project: projectRecord,
     ...(options.privacy && { privacy: options.privacy }),
+    ...(options.steadyMs && { steadyMs: options.steadyMs }),
   }
   return { context, close: () => api.close() }
 }

@@ -17,13 +17,15 @@ import type { Params, Seen } from '../reads.ts'
 
 /**
  * A claimed change in the hands of a pusher. `signal` stops reads, never a request that writes. `startedAt` is before every
- * read: what a read does not show was absent then, however long its answer takes.
+ * read: what a read does not show was absent then, however long its answer takes. `knownMs`: for how long this process had known
+ * of the attempt or its answer by then (`ShowDelay`).
  */
 export type Delivery = {
   readonly context: PushContext
   readonly change: Change
   readonly signal: AbortSignal
   readonly startedAt: Date
+  readonly knownMs: number
 }
 
 /** The input of a change, its references replaced by the results of earlier changes. */
