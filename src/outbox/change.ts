@@ -25,12 +25,10 @@ export type Evidence = {
   readonly ambiguous?: true
   /** The API answered with success, without saying what it made. */
   readonly answered?: true
-  /** When it was noted that it did, in milliseconds since 1970. */
-  readonly answeredAt?: number
+  /** The API answered with an error: no part of the attempt is running any more, but what it did may not show yet. */
+  readonly finished?: true
   /** The error by which it refused a repeat. */
   readonly refused?: string
-  /** The API answered with an error: no part of the attempt is running any more. */
-  readonly finished?: true
   /**
    * It was queued in this history of the database (sync.history), which ended before it was claimed: whether it was sent there
    * is not known, and nothing is known of the state before.
@@ -77,6 +75,8 @@ export type Change = {
   readonly dispatched: boolean
   readonly sentAt: Date | null
   readonly deadline: Date | null
+  /** Nothing is sent from then on. */
+  readonly expiresAt: Date | null
   readonly warning: string | null
   /** Results of the changes this one refers to. */
   readonly results: Results
@@ -108,6 +108,7 @@ export type ChangeRow = {
   departed: boolean
   sent_at: Date | null
   deadline: Date | null
+  expires_at: Date | null
   warning: string | null
   results: string | null
 }
@@ -117,7 +118,7 @@ export const changeColumns = `q.id, q.operation, q.status, q.target::text, q.bod
   greatest(q.enqueued_at, q.seen_at) as seen_at, q.seen_snapshot::text, q.attempts, q.looks, q.fence, q.on_conflict, q.base::text,
   array(select jsonb_object_keys(coalesce(nullif(q.options->'base', 'null'), '{}'))) as given_base,
   q.options->'base' is not distinct from 'null' as overwrites, q.veiled, q.kept_remote, q.left_out, q.proof::text,
-  q.request::text, q.departed, q.sent_at, q.deadline, q.warning,
+  q.request::text, q.departed, q.sent_at, q.deadline, q.expires_at, q.warning,
   (select jsonb_object_agg(d.depends_on::text, c.result->'id')::text from outbox.dependencies d
    join outbox.queue c on c.id = d.depends_on where d.change_id = q.id and c.status = 'done') as results`
 
@@ -168,6 +169,7 @@ export function toChange(row: ChangeRow): Change {
     dispatched: row.departed,
     sentAt: row.sent_at,
     deadline: row.deadline,
+    expiresAt: row.expires_at,
     warning: row.warning,
     results: new Map(Object.entries(objectOf(row.results))),
   }

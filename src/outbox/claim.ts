@@ -7,11 +7,12 @@ import { BoatMirrorError } from '../errors.ts'
 import { isChangeDecisionOpen } from '../state/decisions.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
 import { heldBack, holdForQuota, lockRoom, readRoom } from './quota-room.ts'
-import { inStates, isUnsettled } from './states.ts'
+import { inStates, isUnsettled, roleMissing } from './states.ts'
 
 /**
  * Whether it is a change's turn: a queued one is the head of its aggregate, nothing of the aggregate is on its way, and
- * all it waits for is done, and it has moved with its record ({@link tidy}). `case` keeps the checks per row, so that a claim stops at the first row that fits; what it waits
+ * all it waits for is done, it has moved with its record ({@link tidy}), and its role exists. `case` keeps the checks per row, so
+ * that a claim stops at the first row that fits; what it waits
  * for is looked up, because a join of two tables that were never analysed may go through one of them for every row.
  */
 const itsTurn = `case when q.epoch <> (select i.epoch from outbox.installation i where i.undecided) then false
@@ -23,6 +24,7 @@ const itsTurn = `case when q.epoch <> (select i.epoch from outbox.installation i
                     and (select c.status from outbox.queue c where c.id = d.depends_on) <> 'done')
     and case when q.aggregate like 'change:%' then not exists (select from outbox.queue c
       where c.id = substr(q.aggregate, 8)::bigint and c.aggregate <> q.aggregate) else true end
+    and ${roleMissing('q')} is null
   end`
 
 /** What cannot wait: changes whose fate is unknown, and steps of rentals that expire while pending. */

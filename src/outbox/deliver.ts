@@ -145,7 +145,7 @@ async function send(
       priority: 'write',
       beforeLeaving: () => {
         if (mayDispatch()) return
-        const held = `Change ${change.id} was delayed for longer than its claim; nothing was sent.`
+        const held = `Change ${change.id} was delayed for longer than its claim or its expires_at; nothing was sent.`
         throw new BoatMirrorError('LEASE_LOST', held)
       },
       idempotencyKey: sent.evidence.key,
@@ -198,7 +198,7 @@ type Claim = {
   /** Whether the claim holds: others take the change up after it. */
   readonly isOurs: () => boolean
   /** {@link markDispatched} */
-  readonly mark: (departure: Departure) => Promise<Date>
+  readonly mark: (departure: Departure) => Promise<Date | Outcome>
 }
 
 /**
@@ -214,10 +214,15 @@ export async function deliverChange(delivery: Delivery, { isOurs, mark }: Claim)
     const { finished: _, ...evidence } = given.evidence // of an earlier attempt: this one has not ended
     const sent = { ...given, evidence }
     const sentAt = await mark({ change, sent })
+    // What was dispatched before may have taken effect all the same.
+    if (!(sentAt instanceof Date)) return change.dispatched ? await reconcileChange(delivery) : sentAt
     const dispatched = { ...change, dispatched: true, sentAt, evidence }
     showDelayOf(context).knownMs(dispatched)
+    const { expiresAt } = change
+    // It may wait for its turn, the rate limit, or an account that is on hold.
+    const hasExpired = (): boolean => expiresAt !== null && context.clock.now() >= expiresAt
     return await send({ ...delivery, change: dispatched }, sent, {
-      mayDispatch: () => isOurs() && !isLate(),
+      mayDispatch: () => isOurs() && !isLate() && !hasExpired(),
       timeLimit,
     })
   }

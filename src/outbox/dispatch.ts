@@ -7,7 +7,7 @@ import { keyText } from '../state/remembered/records.ts'
 import { type Change, storedEvidence } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { Sent } from './kinds/kind.ts'
-import { jsonParameter } from './outcome.ts'
+import { jsonParameter, type Outcome } from './outcome.ts'
 import { mirrorKey, type Params } from './reads.ts'
 import { veiledEvidence, veiledFields } from './veil.ts'
 
@@ -20,7 +20,11 @@ export const shownPath = (endpoint: string, params: Params): string =>
     .slice(endpoint.indexOf(' ') + 1)
     .replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
 
-/** Nothing is written by rules about personal data that are no longer those of the database. */
+/**
+ * The conditions of sending (`outbox.why_unsent`) hold when it is marked, not only when it was claimed: the reads in between may
+ * take long. The room in a quota is not among them: a request beyond it does not leave. Nothing is written by rules about personal
+ * data that are no longer those of the database.
+ */
 const markSql = `with privacy as (select generation from sync.privacy for share)
   update outbox.queue q set departed = true, sent_at = clock_timestamp(), request = s.request::jsonb,
     proof = s.proof::jsonb, record_key = s.record_key, warning = s.warning, looks = 0, error = null, response = null,
@@ -30,7 +34,7 @@ const markSql = `with privacy as (select generation from sync.privacy for share)
   where q.id = s.id and q.fence = s.fence and q.status = 'sending' and q.lease_until > clock_timestamp()
     and q.epoch = (select mirror.feed_epoch())
     and (select generation from privacy) = coalesce($7::bigint, (select generation from privacy))
-    and ${durably}
+    and ${durably} and outbox.why_unsent(q) is null
   returning q.id, q.sent_at`
 
 async function mark(
@@ -57,17 +61,31 @@ async function mark(
   return new Map(marked.rows.map(({ id, sent_at }) => [id, sent_at]))
 }
 
+/** What becomes of a change that was not marked: it goes back unsent, for a reason that is gone again or that counts no attempt. */
+async function stopped(db: Queryable, change: Change): Promise<Outcome> {
+  const { rows } = await db.query<{ why: { status: 'queued' | 'failed' | 'expired'; error: string } | null }>(
+    `select outbox.why_unsent(q) as why from outbox.queue q
+     where q.id = $1 and q.fence = $2 and q.status = 'sending' and q.lease_until > clock_timestamp()`,
+    [change.id, change.fence],
+  )
+  const [row] = rows
+  if (row === undefined) throw leaseLost(change)
+  const { status, error } = row.why ?? { status: 'queued', error: 'It could not be sent yet.' }
+  if (status === 'queued') return { kind: 'retry', delayMs: 0, error, heldBack: true }
+  return { kind: status, error, response: null, unsent: true }
+}
+
 /**
  * Commits what will be sent and what was there before; the requests may be dispatched only after this. By one statement;
  * when that fails, each by its own.
- * @returns of each its `sent_at`; rejected with BoatMirrorError LEASE_LOST when another pusher took the change over, or
- * PRIVACY_DIFFERS.
+ * @returns of each its `sent_at`, or what becomes of it because it may not be sent any more; rejected with BoatMirrorError
+ * LEASE_LOST when another pusher took the change over, or PRIVACY_DIFFERS.
  */
 export function markDispatched(
   db: Queryable,
   departing: readonly Departure[],
   privacy?: Privacy,
-): readonly Promise<Date>[] {
+): readonly Promise<Date | Outcome>[] {
   const together = mark(db, departing, privacy).catch((error: unknown) => {
     if (departing.length === 1) throw error
     return null
@@ -77,6 +95,6 @@ export function markDispatched(
     const sentAt = ((await together) ?? (await mark(db, [departure], privacy))).get(change.id)
     if (sentAt !== undefined) return sentAt
     await privacy?.assertCurrent(db)
-    throw leaseLost(change)
+    return await stopped(db, change)
   })
 }

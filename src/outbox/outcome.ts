@@ -39,7 +39,13 @@ export type Unseen = { readonly sinceMs: number; readonly patienceMs: number }
 
 export type Outcome =
   | Done
-  | { readonly kind: 'failed' | 'expired' | 'unknown'; readonly error: string; readonly response: Response | null }
+  | {
+      readonly kind: 'failed' | 'expired' | 'unknown'
+      readonly error: string
+      readonly response: Response | null
+      /** It was stopped on our side before it left: no attempt. */
+      readonly unsent?: true
+    }
   | { readonly kind: 'conflict'; readonly conflict: Conflict }
   /** It certainly had no effect and goes again. */
   | {
@@ -61,14 +67,14 @@ export type Outcome =
       readonly answered?: true
       /** The API answered with an error: it has finished with this attempt. */
       readonly finished?: true
+      /** It refused a repeat, maybe because the attempt before took effect: if that does not show in the end, it has failed. */
+      readonly refused?: true
       /** What it wrote is not shown yet. */
       readonly unseen?: Unseen
       /** What the API answered. */
       readonly response?: Response
     }
 
-      /** It refused a repeat, maybe because the attempt before took effect: if that does not show in the end, it has failed. */
-      readonly refused?: true
 /** A record without what the outbox has no use for: of an embedded user only the id, no message to the company. */
 export function storable(write: WriteDef, body: Json | undefined): Json {
   if (body === undefined) return null

@@ -153,6 +153,7 @@ function assignmentsOf(change: Change, outcome: Exclude<Outcome, Done>): Assignm
         next_attempt_at: inMs(outcome.delayMs),
         left_out: sql`left_out || ${outcome.leaveOut ?? []}::text[]`,
         attempts: sql`attempts - ${outcome.heldBack ? 1 : 0}::int`,
+        ...(outcome.heldBack && { sent_at: sql`case when departed then null else sent_at end` }),
         // An attempt that had to be looked for stays one of which a trace may still show. One of another history has been.
         proof: change.evidence.former
           ? null
@@ -189,6 +190,7 @@ function assignmentsOf(change: Change, outcome: Exclude<Outcome, Done>): Assignm
         departed: false,
         error: outcome.error,
         response: sql`coalesce(${jsonParameter(outcome.response)}::jsonb, case when proof ? 'refused' then response end)`,
+        attempts: sql`attempts - ${outcome.unsent ? 1 : 0}::int`,
         ...(outcome.kind !== 'unknown' && { proof: null }),
       }
     default:

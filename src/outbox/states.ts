@@ -126,6 +126,12 @@ export const isUnsettled = (column: string): string =>
 
 const listOf = (set: keyof typeof stateSets): string => stateSets[set].map((status) => `'${status}'`).join(', ')
 
+/** SQL: why a change waits whose role is gone; null: it is there. */
+export const roleMissing = (
+  alias: string,
+): string => `case when to_regrole(quote_ident(${alias}.enqueued_by)) is null then format(
+  'Held: role %I does not exist. Create it again, or cancel the change: boat-mirror changes cancel %s.', ${alias}.enqueued_by, ${alias}.id) end`
+
 /** For the placeholders of a `.sql` file: the states of each set, as `'queued', …`. */
 export const stateLists = <S extends keyof typeof stateSets>(...sets: readonly S[]): Readonly<Record<S, string>> =>
   Object.fromEntries(sets.map((set) => [set, listOf(set)])) as Record<S, string>

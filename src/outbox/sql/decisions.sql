@@ -27,6 +27,34 @@ end $$;
 comment on function outbox.check_access_again(outbox.queue) is
   'Refuses to send a change that its role could not queue now.';
 
+create or replace function outbox.why_unsent(change outbox.queue) returns jsonb
+  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  refused text;
+begin
+  if change.expires_at <= clock_timestamp() then
+    return jsonb_build_object('status', 'expired', 'error', 'Not sent before its expires_at.');
+  elsif not change.departed and exists (select from outbox.queue b
+      where b.aggregate = change.aggregate and b.id < change.id and b.status in ({{holding}})) then
+    return jsonb_build_object('status', 'queued', 'error', 'An earlier change of the same record goes first.');
+  elsif change.aggregate like 'user:%' and exists (select from sync.erased e
+      where e.stream = 'users' and e.key = substr(change.aggregate, 6)) then
+    return jsonb_build_object('status', 'failed', 'error', format('Not sent: user %s is erased.', substr(change.aggregate, 6)));
+  elsif ({{role_missing}}) is not null then
+    return jsonb_build_object('status', 'queued', 'error', {{role_missing}});
+  end if;
+  begin
+    perform outbox.check_access_again(change);
+  exception when insufficient_privilege then
+    get stacked diagnostics refused = message_text;
+    return jsonb_build_object('status', 'failed', 'error', format(
+      'Not sent: %s Once it may be sent, run: boat-mirror changes retry %s.', refused, change.id));
+  end;
+  return null;
+end $$;
+comment on function outbox.why_unsent(outbox.queue) is
+  'Returns why a change that is ready may not be sent now, as status and error; null: it may.';
+
 create or replace function outbox.decide(what text, change_id bigint, expected text, result_id bigint, who text, via text)
   returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable

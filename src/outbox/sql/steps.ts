@@ -8,7 +8,7 @@ import { durably, fillSql, literal } from '../../database/sql.ts'
 import { hashPrefix } from '../../state/privacy/hash.ts'
 import { dueConditions } from '../claim.ts'
 import { kindOf } from '../kinds/kinds.ts'
-import { isUnsettled, stateLists, statesBefore } from '../states.ts'
+import { isUnsettled, roleMissing, stateLists, statesBefore } from '../states.ts'
 import comments from './comments.sql'
 import decisions from './decisions.sql'
 import dependants from './dependants.sql'
@@ -71,8 +71,9 @@ const operationsOf = (fits: (write: WriteDef) => boolean): string =>
 const decisionFunctions: RepeatableStep = {
   name: 'outbox-decisions',
   sql: fillSql(decisions, {
-    ...stateLists('dead', 'waiting', 'final'),
+    ...stateLists('dead', 'waiting', 'final', 'holding'),
     durably,
+    role_missing: roleMissing('change'),
     plan: changePlan('before'),
     retried: statesBefore('retried').map(literal).join(', '),
     retried_words: statesBefore('retried').join(', '),

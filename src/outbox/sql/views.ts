@@ -6,7 +6,7 @@ import type { Column } from '../../catalog/types.ts'
 import { writeNamed } from '../../catalog/writes.ts'
 import type { RepeatableStep, ViewDef } from '../../database/repeatable-step.ts'
 import { planSql } from '../../state/decisions.ts'
-import { inStates, isUnsettled } from '../states.ts'
+import { inStates, isUnsettled, roleMissing } from '../states.ts'
 
 const asTheyStand = (alias: string, names: readonly string[]): ViewDef['columns'] =>
   Object.fromEntries(names.map((name) => [name, [`${alias}.${name}`]]))
@@ -33,7 +33,9 @@ const changes: ViewDef = {
     ...asTheyStand('q', ['id', 'operation', 'target', 'body', 'aggregate', 'reference', 'enqueued_by', 'status']),
     attempts: ['q.attempts'],
     next_attempt_at: [`case when ${inStates('q.status', 'claimable')} then q.next_attempt_at end`],
-    ...asTheyStand('q', ['result', 'request', 'response', 'conflict', 'error', 'warning']),
+    ...asTheyStand('q', ['result', 'request', 'response', 'conflict']),
+    error: [`coalesce(case when q.status = 'queued' then ${roleMissing('q')} end, q.error)`],
+    warning: ['q.warning'],
     ...asTheyStand('q', ['enqueued_at', 'sent_at', 'settled_at']),
     plan: [
       changePlan(),
