@@ -44,6 +44,7 @@ import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { DataRefused } from '../mirror/writer.ts'
 import { processLife } from '../process-name.ts'
+import { keyText } from '../state/remembered/records.ts'
 import { inBatches } from './batches.ts'
 import type { Change } from './change.ts'
 import { canProgress, claimChanges, claimWithin, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
@@ -56,7 +57,16 @@ import { codeIn, type Outcome } from './outcome.ts'
 import { waitsForQuota } from './quota-room.ts'
 import { readBackFrom } from './read-back.ts'
 import { createRefusals } from './refusals.ts'
-import { type DoneChange, isFinal, moves, settleChange, settleChanges, settleFault, unmirrored } from './settle.ts'
+import {
+  aggregateOf,
+  type DoneChange,
+  isFinal,
+  moves,
+  settleChange,
+  settleChanges,
+  settleFault,
+  unmirrored,
+} from './settle.ts'
 
 type PushCounts = { readonly claimed: number; readonly settled: number }
 
@@ -207,6 +217,12 @@ export function createPusher(given: PushContext): Pusher {
     )
   }
 
+  const noteWrite = (settled: DoneChange): void => {
+    const { change, done } = settled
+    showDelay.wrote(aggregateOf(settled), change.id)
+    if (done.recordKey !== null) showDelay.wrote(`${change.write.stream} ${keyText(done.recordKey)}`, change.id)
+  }
+
   const deliver = async (change: Change, signal: AbortSignal): Promise<Outcome> => {
     const leave = await places.enter(change.deadline === null ? 'read' : 'write', signal)
     try {
@@ -238,6 +254,7 @@ export function createPusher(given: PushContext): Pusher {
         tell(change, outcome)
         refusals.note(outcome)
         showDelay.note(change.id, outcome)
+        if (outcome.kind === 'done') noteWrite({ change, done: outcome })
         if (isFinal(outcome)) counts.settled++
       } catch (error) {
         await giveBack(change, error, signal)

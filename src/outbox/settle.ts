@@ -71,7 +71,7 @@ async function writeDone(client: PoolClient, settled: readonly DoneChange[]): Pr
 }
 
 /** The aggregate that a change belongs to once it is done. */
-const aggregateOf = ({ change, done }: DoneChange): string =>
+export const aggregateOf = ({ change, done }: DoneChange): string =>
   done.madeRoot ? `${change.write.aggregate}:${done.rootId}` : change.aggregate
 
 /**

@@ -17,6 +17,10 @@ export type ShowDelay = ShownAfter & {
    * by a clock that nobody sets. That of the database may jump, and what it says of another time then proves nothing.
    */
   knownMs(attempt: Attempt): number
+  /** Notes that this process wrote to an aggregate or a record, by which change. */
+  wrote(what: string, changeId: string): void
+  /** Its last write there, and how long ago that was by the same clock; null: longer than an effect may take to show. */
+  lastWrite(what: string): { readonly changeId: string; readonly sinceMs: number } | null
 }
 
 type Attempt = Pick<Change, 'id' | 'sentAt' | 'evidence'>
@@ -51,9 +55,24 @@ export function createShowDelay(
   const waiting = new Map<string, Unseen>()
   /** Attempts that are not settled, by their changes. */
   const known = new Map<string, { readonly attempt: string; readonly since: number }>()
+  const written = new Map<string, { readonly changeId: string; readonly at: number }>()
   return {
     ms: () => ms,
     longestMs,
+    wrote: (what, changeId) => {
+      const now = steadyMs()
+      for (const [other, { at }] of written) {
+        if (now - at < longestMs) break
+        written.delete(other)
+      }
+      written.delete(what) // the oldest stand first
+      written.set(what, { changeId, at: now })
+    },
+    lastWrite: (what) => {
+      const last = written.get(what)
+      const sinceMs = steadyMs() - (last?.at ?? Number.NEGATIVE_INFINITY)
+      return last === undefined || sinceMs >= longestMs ? null : { changeId: last.changeId, sinceMs }
+    },
     knownMs: (given) => {
       const [attempt, now] = [nameOf(given), steadyMs()]
       const before = known.get(given.id)

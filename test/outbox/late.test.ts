@@ -218,6 +218,48 @@ describe('changes of one record that follow each other', () => {
   })
 })
 
+describe('a clock of the database that is set between two changes of a record', () => {
+  const shift = (interval: string): Promise<unknown> =>
+    rig.database.pool.query(`update outbox.queue set settled_at = settled_at + $1::interval where status = 'done'`, [
+      interval,
+    ])
+  const pushTwice = async (interval: string, between: (rentalId: number) => void) => {
+    const rentalId = planner.rental()
+    const { context, close } = contextFor(
+      { database: rig.database, sandbox: front },
+      { settings: { showDelayMs: 5_000 } },
+    )
+    const pusher = createPusher(context)
+    const push = () => pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+    try {
+      const first = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/first' })
+      await push()
+      front.lateMs = 3_000
+      between(rentalId)
+      await shift(interval)
+      const second = await rig.queue('rental.update', { rentalId }, { contractLink: 'https://example.com/second' })
+      await push()
+      expect(await outcomes([first, second])).toEqual([well, well])
+    } finally {
+      await pusher.close()
+      await close()
+    }
+    return rig.truth('rentals', { id: rentalId })
+  }
+
+  it('ahead: what was just written is still not taken for changed by others', async () => {
+    const links = { orderLink: 'https://example.com/first', contractLink: 'https://example.com/second' }
+    expect(await pushTwice('-1 hour', () => undefined)).toMatchObject(links)
+  })
+
+  it('back: nothing waits until it has caught up', async () => {
+    const set = { orderLink: 'https://example.com/others' }
+    const others = (id: number) => void rig.sandbox.mutate([{ record: 'rentals', op: 'update', id, set }])
+    const links = { ...set, contractLink: 'https://example.com/second' }
+    expect(await pushTwice('1 hour', others)).toMatchObject(links)
+  })
+})
+
 describe('a collection that answers 404', () => {
   const add = (rentalId: number) =>
     rig.queue('rental_payment.add', { rentalId }, { currency: 'EUR', method: { id: 1 }, price: 10, reference: 'first' })

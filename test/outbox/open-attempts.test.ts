@@ -184,3 +184,31 @@ describe('a clock of the database that jumps while a creation is in flight', () 
     expect(posts).toBe(2)
   })
 })
+
+describe('an API that answers an update without a body, and the read after it with an error', () => {
+  it('does not make the next change take back what was written, though it still shows the record as it was', async () => {
+    const links = { orderLink: 'https://example.com/order', contractLink: 'https://example.com/contract' }
+    let [record, shown]: Record<string, unknown>[] = [{ id: 1, orderLink: null, contractLink: null }]
+    shown = record
+    let shownFrom = 0
+    let refusals = 0
+    const respond: Respond = (response, { method, body }) => {
+      if (method === 'GET') {
+        if (refusals-- > 0) return json(response, {}, 422)
+        if (performance.now() >= shownFrom) shown = record
+        return json(response, shown ?? {})
+      }
+      shown = record
+      record = { ...record, ...JSON.parse(body) }
+      ;[shownFrom, refusals] = [performance.now() + 700, 1]
+      response.writeHead(204).end()
+    }
+    await using world = await openWorld(respond, { timeoutMs: 5_000, showDelayMs: 2_000 })
+    for (const [name, link] of Object.entries(links))
+      await database.pool.query('select outbox.enqueue($1, $2, $3)', [
+        ...['rental.update', '{"rentalId": 1}', JSON.stringify({ [name]: link })],
+      ])
+    await push(world.context)
+    expect(record).toMatchObject(links)
+  })
+})

@@ -54,13 +54,18 @@ type EarlierChanges = {
 }
 
 async function earlierChanges({ context, change }: Delivery, params: Params): Promise<EarlierChanges> {
-  const patienceMs = showDelayOf(context).ms()
-  const { rows } = await context.database.pool.query<{ left_behind: string; is_base: boolean; ago_ms: number }>(
-    `select q.left_behind::text, is_base, ago_ms from outbox.queue q join outbox.operations o using (operation),
+  const delay = showDelayOf(context)
+  const patienceMs = delay.ms()
+  const key = keyText(mirrorKey(change.write, params, null) ?? [])
+  // The database's clock may have been set since.
+  const own = delay.lastWrite(`${change.write.stream} ${key}`)
+  type Row = { id: string; left_behind: string; is_base: boolean; ago_ms: number }
+  const { rows } = await context.database.pool.query<Row>(
+    `select q.id, q.left_behind::text, is_base, ago_ms from outbox.queue q join outbox.operations o using (operation),
        lateral (select q.id < $2 and q.enqueued_by = $3 and (q.settled_at > $4 or (q.settled_at > $4 - interval '1 hour'
            and not pg_visible_in_snapshot(q.settled_xid, $7::pg_snapshot))) as is_base,
          (extract(epoch from clock_timestamp() - q.settled_at) * 1000)::float8 as ago_ms) l
-     where q.aggregate = $1 and q.id <> $2 and q.status = 'done' and (is_base or ago_ms < $8)
+     where q.aggregate = $1 and q.id <> $2 and q.status = 'done' and (is_base or ago_ms < $8 or q.id = $9)
        and q.record_key = $5 and o.stream = $6 and q.left_behind is not null
      order by q.id`,
     [
@@ -68,14 +73,16 @@ async function earlierChanges({ context, change }: Delivery, params: Params): Pr
       change.id,
       change.enqueuedBy,
       change.seenAt,
-      keyText(mirrorKey(change.write, params, null) ?? []),
+      key,
       change.write.stream,
       change.seenSnapshot,
       patienceMs,
+      own?.changeId ?? null,
     ],
   )
   const left = rows.map((row) => ({
     ...row,
+    ago_ms: row.id === own?.changeId ? own.sinceMs : row.ago_ms < -2_000 ? Number.POSITIVE_INFINITY : row.ago_ms,
     fields: exactFields(objectIn(parseJson(row.left_behind).value)),
   }))
   const fieldsOf = (some: typeof left): JsonObject[] => some.map(({ fields }) => ({ ...fields }))
@@ -318,7 +325,8 @@ export const update: Kind = {
       response: effect.response,
       mirror: row.writes,
       warnings: [...sent.warnings, ...warnings, ...row.warnings],
-      leftBehind: leftBehind(write, sent.applied, seen?.record ?? null),
+      // What no answer shows is what was sent: a later change must not take an older record for its base.
+      leftBehind: seen === null ? sent.applied : leftBehind(write, sent.applied, seen.record),
       rentalStatus: rentalStatus(write, seen?.record),
     }
   },
