@@ -5,7 +5,8 @@
 //   claim      claim.ts     the oldest change of the role whose turn it is becomes `sending`, with an owner, a lease and a
 //                           new fence
 //   prepare    deliver.ts   its kind (kinds/) reads the present state, merges, builds the request. The request and the
-//              and kinds/   evidence (the state before) are committed, the change is marked as dispatched
+//              and kinds/   evidence (the state before) are committed, the change is marked as dispatched; what no longer
+//                           may be sent goes back unsent (dispatch.ts)
 //   dispatch   deliver.ts   the request is sent, once. The answer becomes an outcome (outcome.ts)
 //   settle     settle.ts    state, result, the mirror's rows, the dependants, and the notification, in one transaction
 //
@@ -19,8 +20,8 @@
 //              evidence: {status: PENDING, orderLink: the same}. Commit: departed = true
 //   dispatch   PUT /v3/rentals/42 - and the pusher is killed before the answer comes
 //   claim      another pusher, when the lease has run out: 17 is still sending, fence B
-//   verify     GET /v3/rentals/42 shows VALIDATED: as sent, so it took effect. (PENDING: as before, it is sent again.
-//              CANCELED_BY_CLIENT: neither, `unknown`, an operator decides.)
+//   verify     GET /v3/rentals/42 shows VALIDATED: as sent, so it took effect. (PENDING: as before, it is sent again
+//              once its effect would show. CANCELED_BY_CLIENT: neither, `unknown`, an operator decides.)
 //   settle     17: sending -> done where the fence is still B, with the row of rental 42; NOTIFY boat_mirror_settled, '17'
 //
 // A change that was queued in another history of the database, before a restore or in the original of a copy, may have been sent

@@ -19,6 +19,8 @@ export type LateFront = AsyncDisposable & {
   stale: number
   /** Writes take effect, are answered 500, and are refused when they are repeated: 409, 404 where what they removed is gone. */
   failing: boolean
+  /** Rentals and users, as paths, whose 502 comes as 500. */
+  readonly errors: Set<string>
 }
 
 const parts = {
@@ -32,7 +34,7 @@ const repeated = (method: string): Reply =>
   method === 'DELETE' ? missing : { status: 409, text: '{"message":"was so already"}' }
 const missing: Reply = { status: 404, text: '{"message":"not there"}' }
 
-export async function openLateFront(sandboxUrl: string, lateMs: number): Promise<LateFront> {
+export async function openLateFront(sandboxUrl: string, lateMs: number, now = Date.now): Promise<LateFront> {
   const history = new Map<string, Before[]>()
   const ask = async (method: string, path: string, body?: string): Promise<Reply> => {
     const answer = await fetch(`${sandboxUrl}${path}`, {
@@ -43,12 +45,12 @@ export async function openLateFront(sandboxUrl: string, lateMs: number): Promise
   }
   /** What a path answers that is asked now; undefined: what it says now. */
   const earlier = (root: string, path: string, lateMs = front.lateMs): Reply | undefined => {
-    const at = Date.now() - lateMs
+    const at = now() - lateMs
     const before = history.get(root)?.find(({ until }) => until > at)
     return before === undefined ? undefined : (before.replies.get(path) ?? missing)
   }
   const remember = (root: string, replies: Before['replies']): void => {
-    history.set(root, [...(history.get(root) ?? []), { until: Date.now(), replies }])
+    history.set(root, [...(history.get(root) ?? []), { until: now(), replies }])
   }
 
   /** A list with its records as they were. */
@@ -96,6 +98,7 @@ export async function openLateFront(sandboxUrl: string, lateMs: number): Promise
     const done = isRepeated ? repeated(method) : await ask(method, url, body).catch(() => null)
     if (root !== undefined) remember(root, replies)
     else if (done !== null && done.status < 300) remember(`${path}/${JSON.parse(done.text).id}`, new Map())
+    if (done?.status === 502 && front.errors.has(root ?? '')) return reply({ ...done, status: 500 })
     if (!front.failing || isRepeated || done === null || done.status >= 300)
       return done === null ? response.destroy() : reply(done)
     failed.add(`${method} ${url} ${body}`)
@@ -108,6 +111,7 @@ export async function openLateFront(sandboxUrl: string, lateMs: number): Promise
     toWrites: false,
     stale: 0,
     failing: false,
+    errors: new Set(),
     [Symbol.asyncDispose]: async () => {
       await sleep(0)
       await server[Symbol.asyncDispose]()

@@ -9,6 +9,7 @@ import { cancelChange, resolveChange, retryChange } from '../../src/outbox/decis
 import type { FaultRule } from '../../src/sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { inGate } from '../helpers/gate.ts'
+import { type LateFront, openLateFront } from './late-front.ts'
 import {
   type Disturbance,
   type Fault,
@@ -32,12 +33,22 @@ const replay: { readonly seed?: number; readonly path?: string; readonly replayP
 let testDatabase: TestDatabase
 let rig: Rig
 let rentalIds: readonly number[]
-/** By the clock that nobody sets. */
+/** Shows what was written when time has passed, and not before. */
+let front: LateFront
+/** By the clock that nobody sets, which moves in steps. */
 let passedMs = 0
+const stepMs = 60_000
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase()
-  rig = await createRig({ databaseUrl: testDatabase.url, steadyMs: () => passedMs })
+  rig = await createRig({
+    databaseUrl: testDatabase.url,
+    steadyMs: () => passedMs,
+    front: async (url) => {
+      front = await openLateFront(url, stepMs / 2, () => passedMs)
+      return front
+    },
+  })
   const planner = new Planner(rig.sandbox)
   rentalIds = Array.from({ length: rentals }, () => planner.rental())
 })
@@ -53,6 +64,7 @@ const responses: Readonly<Record<Fault, FaultRule['respond']>> = {
   tooMany: { status: 429 },
   lostAfter: 'dropAfterEffect',
   badGateway: 'errorAfterEffect',
+  errorAfter: 'errorAfterEffect', // as a 500
   silent: { status: 200, body: {} },
 }
 
@@ -156,13 +168,15 @@ function asked({ kind, rental, cause, value }: ModelChange): [string, object, ob
   return ['rental.update', target, kind === 'link' ? { orderLink: value } : { referenceId: result }]
 }
 
-/** Pushes to the end. What would be waited for passes at once: next attempts, and the time after which a write is sent again. */
+/** Pushes to the end. What would be waited for passes soon: next attempts, and every second time what proves that a write had no effect. */
 const push = (disturbances: readonly (readonly [number, Disturbance])[]) =>
   command(
     `push ${JSON.stringify(disturbances)}`,
     async (model) => {
       const byRental = new Map(disturbances)
-      for (const [rental, { after, fault }] of byRental)
+      front.errors.clear()
+      for (const [rental, { after, fault }] of byRental) {
+        if (fault === 'errorAfter') front.errors.add(`/v3/rentals/${idOf(rental)}`)
         rig.sandbox.fault({
           op: 'P* /v3/rentals/{rentalId}*',
           match: { rentalId: idOf(rental) },
@@ -170,16 +184,19 @@ const push = (disturbances: readonly (readonly [number, Disturbance])[]) =>
           times: 1,
           respond: responses[fault],
         })
+      }
       rig.sandbox.resetRequests()
       const [{ now } = { now: new Date(0) }] = await all<{ now: Date }>('select clock_timestamp() as now')
       const pushed = model.push(byRental)
+      let looks = 0
       do {
         await rig.pusher.runOnce(AbortSignal.timeout(60_000))
-        passedMs += 60_000
+        if (looks++ % 2 === 1) passedMs += stepMs
         await rig.database.pool.query(
           `update outbox.queue set next_attempt_at = clock_timestamp() where status in ('queued', 'sending')`,
         )
       } while (await canProgress(rig.database.pool))
+      passedMs += stepMs
       rig.sandbox.clearFaults()
 
       const ended = await all<{ id: string; aggregate: string }>(

@@ -13,6 +13,7 @@ export const faults = {
   tooMany: 2,
   lostAfter: 1,
   badGateway: 1,
+  errorAfter: 1,
   silent: 1,
 } as const
 export type Fault = keyof typeof faults

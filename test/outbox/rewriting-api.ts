@@ -17,7 +17,7 @@ export type Rewriting = {
 }
 
 /** What happens to a write, or to its answer. */
-export type Loss = 'lost before' | 'lost after' | 'gateway' | 'server error' | 'answer without content'
+export type Loss = 'lost before' | 'lost after' | 'gateway' | 'error after' | 'server error' | 'answer without content'
 
 type Stored = {
   readonly id: number
@@ -179,6 +179,7 @@ export async function startRewritingApi(): Promise<RewritingApi> {
     const { record } = make(place, given, body)
     if (loss === 'lost after') return response.destroy()
     if (loss === 'gateway') return response.writeHead(502).end()
+    if (loss === 'error after') return response.writeHead(500).end()
     return json(response, loss === 'answer without content' ? {} : record)
   }
 

@@ -42,7 +42,15 @@ export type Result = {
   readonly violations: readonly string[]
 }
 
-const losses = ['lost before', 'lost after', 'lost after', 'gateway', 'server error', 'answer without content'] as const
+const losses = [
+  'lost before',
+  'lost after',
+  'lost after',
+  'gateway',
+  'server error',
+  'error after',
+  'answer without content',
+] as const
 
 const rewritingOf = (random: Random): Rewriting => ({
   ...(random.chance(0.7) && { emails: 'lower case' }),

@@ -26,6 +26,8 @@ export type RigOptions = {
   readonly concurrency?: number
   readonly limiter?: Limiter
   readonly steadyMs?: () => number
+  /** Stands before the sandbox. */
+  readonly front?: (sandboxUrl: string) => Promise<AsyncDisposable & { readonly url: string }>
   /** Configuration variables. */
   readonly env?: Readonly<Record<string, string>>
   readonly privacy?: Privacy
@@ -54,7 +56,7 @@ export type Rig = AsyncDisposable & {
 /** A second context on the same database and sandbox, as another process has it: an API client of its own. */
 export function contextFor(
   rig: Pick<Rig, 'database'> & { readonly sandbox: Pick<Sandbox, 'url'> },
-  options: Omit<RigOptions, 'databaseUrl' | 'sandbox'> = {},
+  options: Omit<RigOptions, 'databaseUrl' | 'sandbox' | 'front'> = {},
 ): {
   readonly context: PushContext
   close(): Promise<void>
@@ -93,7 +95,8 @@ export async function createRig(options: RigOptions): Promise<Rig> {
   const sandbox = await createSandbox({ size: 60, ...options.sandbox })
   const log = createLogger('silent')
   const database = openDatabase({ url: options.databaseUrl, applicationName: 'outbox test', max: 10, log })
-  const { context, close } = contextFor({ database, sandbox }, options)
+  const front = await options.front?.(sandbox.url)
+  const { context, close } = contextFor({ database, sandbox: front ?? sandbox }, options)
   const pusher = createPusher(context)
 
   const truth: Rig['truth'] = (stream, key) =>
@@ -147,6 +150,7 @@ export async function createRig(options: RigOptions): Promise<Rig> {
       await pusher.close()
       await close()
       await database.close()
+      await front?.[Symbol.asyncDispose]()
       await sandbox.close()
     },
   }
