@@ -14,7 +14,7 @@ export type ShowDelay = ShownAfter & {
   note(changeId: string, outcome: Outcome): void
   /**
    * For how long this process has known of an attempt, or of the API's answer to it, in milliseconds: from the first call on,
-   * by a clock that nobody sets. That of the database may jump, and what it says of another time then proves nothing.
+   * by a clock that nobody sets. Whatever another history of the database sent is one attempt. That of the database may jump, and what it says of another time then proves nothing.
    */
   knownMs(attempt: Attempt): number
   /** Notes that this process wrote to an aggregate or a record, by which change. */
@@ -75,9 +75,10 @@ export function createShowDelay(
     },
     knownMs: (given) => {
       const [attempt, now] = [nameOf(given), steadyMs()]
-      const before = known.get(given.id)
+      const id = given.evidence.former === undefined ? given.id : 'another history'
+      const before = known.get(id)
       if (before?.attempt === attempt) return now - before.since
-      known.set(given.id, { attempt, since: now })
+      known.set(id, { attempt, since: now })
       return 0
     },
     note: (changeId, outcome) => {

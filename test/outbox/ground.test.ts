@@ -1,0 +1,21 @@
+// The protocol on moving ground, as a model: see ground-model.ts.
+
+import { describe, expect, it } from 'vitest'
+import { faults, Ground } from './ground-model.ts'
+
+const steps = 150
+const runs = Number(process.env.GROUND_RUNS ?? 1_500)
+
+describe('changes on moving ground', () => {
+  it(`take effect at most once, in order, and are done only if they did (${runs} runs)`, { timeout: 300_000 }, () => {
+    const found = Array.from({ length: runs }, (_, seed) => [seed, ...new Ground(seed).run(steps)]).filter(
+      ([, ...violations]) => violations.length > 0,
+    )
+    expect(found).toEqual([])
+  })
+
+  it.each(faults)('lose that without a safeguard: %s', (fault) => {
+    const seeds = Array.from({ length: runs }, (_, seed) => seed)
+    expect(seeds.find((seed) => new Ground(seed, fault).run(steps).length > 0)).toBeDefined()
+  })
+})
