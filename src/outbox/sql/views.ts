@@ -34,7 +34,8 @@ const changes: ViewDef = {
     attempts: ['q.attempts'],
     next_attempt_at: [`case when ${inStates('q.status', 'claimable')} then q.next_attempt_at end`],
     ...asTheyStand('q', ['result', 'request', 'response', 'conflict']),
-    error: [`coalesce(case when q.status = 'queued' then ${roleMissing('q')} end, q.error)`],
+    // The name of a role brings a collation, by which the column would be another one.
+    error: [`coalesce(case when q.status = 'queued' then ${roleMissing('q')} end collate "default", q.error)`],
     warning: ['q.warning'],
     ...asTheyStand('q', ['enqueued_at', 'sent_at', 'settled_at']),
     plan: [
