@@ -4,10 +4,10 @@
 import type { StreamDef } from '../catalog/types.ts'
 import type { Queryable } from '../database/sql.ts'
 import type { Row, Scope, TableWrite } from '../mirror/rows.ts'
+import { convertValue } from '../state/convert.ts'
 import { assumedShownAfter, type OwnWrite, ownWritesSince, type ShownAfter } from '../state/remembered/own-writes.ts'
 import { keyParts, keyText } from '../state/remembered/records.ts'
 import type { ChangeSet } from './change-set.ts'
-import { convertValue } from './records/convert.ts'
 import { valueAt } from './records/project.ts'
 
 type Options = { readonly shownAfter?: ShownAfter; readonly timeZone: string }

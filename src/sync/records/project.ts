@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto'
 import { fieldAt, isObject, type Json, stringifyJson, textOf } from '../../api/wire/json.ts'
 import type { Column, StreamDef } from '../../catalog/types.ts'
 import type { Row } from '../../mirror/rows.ts'
+import { convertValue } from '../../state/convert.ts'
 import { contentKey } from '../../state/quarantine.ts'
 import { keyText } from '../../state/remembered/records.ts'
-import { convertValue } from './convert.ts'
 
 /** Raised whenever a row would come out differently for the same record: everything is then projected anew. */
 export const projectionVersion = 2

@@ -4,7 +4,7 @@
 import { elementsIn, isLosslessNumber, isName, isNaming, isObject, type Json } from '../../api/wire/json.ts'
 import { streamNamed, streams } from '../../catalog/catalog.ts'
 import type { ColumnType, StreamDef } from '../../catalog/types.ts'
-import { convertValue } from './convert.ts'
+import { convertValue } from '../../state/convert.ts'
 
 /** The known part of a record: `leaf` ends the walk (everything below is known), `members` continue. */
 type Shape = {

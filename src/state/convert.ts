@@ -1,9 +1,9 @@
 // From a JSON value to the text form of a Postgres value, exactly, or a reason why not. Pure.
 
-import { canonicalDecimal } from '../../api/wire/decimal.ts'
-import { type Json, stringifyJson, textOf } from '../../api/wire/json.ts'
-import type { ColumnType } from '../../catalog/types.ts'
-import { dateTimeForSql, dayOf } from '../../date-time.ts'
+import { canonicalDecimal } from '../api/wire/decimal.ts'
+import { type Json, stringifyJson, textOf } from '../api/wire/json.ts'
+import type { ColumnType } from '../catalog/types.ts'
+import { dateTimeForSql, dayOf } from '../date-time.ts'
 
 type Converted = { readonly ok: true; readonly text: string | null } | { readonly ok: false; readonly expected: string }
 
