@@ -3,26 +3,23 @@
 import { isObject, type Json, textOf } from '../../src/api/wire/json.ts'
 import { embeddedPerson } from '../../src/catalog/catalog.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
+import { convertValue } from '../../src/state/convert.ts'
 import { exactMember, isHash, normalValue } from '../../src/state/privacy/hash.ts'
-import { type Node, stays } from '../../src/state/privacy/nodes.ts'
-import type { Erased, Protector } from '../../src/state/privacy/protect.ts'
+import { idOnly, type Node, stays } from '../../src/state/privacy/nodes.ts'
+import { type Erased, Protector } from '../../src/state/privacy/protect.ts'
 
 /** A record of a stream as it may be stored. */
 export function protectedValue(protector: Protector, erased: Erased, stream: StreamDef, record: Json): Json {
   const person = embeddedPerson(stream)
   const node = protector.nodeOf(stream)
   const isOfPerson = person !== undefined || node.rest !== null || node.isUser
-  if (!isObject(record) && !Array.isArray(record) && record !== null && isOfPerson)
-    return protector.rules.mode === 'keep' ? record : null
-  const embedded = person !== undefined && isObject(record) ? record[person.path] : undefined
-  const id = textOf(isObject(embedded) ? embedded.id : embedded)
-  const isGone = id !== undefined && erased.users.has(id)
-  const words = isGone ? (person?.texts ?? []).map(({ field }) => field) : []
-  return walk(protector, '', isObject(record) ? without(record, words) : record, node) ?? null
+  if (!isObject(record) && record !== null && isOfPerson && protector.rules.mode !== 'keep') return null
+  const named = person !== undefined && isObject(record) ? [record[person.path]].flat(9) : []
+  const isGone = named.some((each) => erased.users.has(textOf(isObject(each) ? each.id : each) ?? ''))
+  if (!isGone) return walk(protector, '', record, node) ?? null
+  const dropping = new Protector({ mode: 'drop', columns: {}, hasher: null }, erased, true)
+  return walk(dropping, '', record, dropping.nodeOf(stream)) ?? null
 }
-
-const without = (record: { readonly [key: string]: Json }, names: readonly string[]): Json =>
-  Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)))
 
 /** Undefined: it is dropped. */
 export function walk(protector: Protector, name: string, value: Json, node: Node): Json | undefined {
@@ -37,7 +34,7 @@ export function walk(protector: Protector, name: string, value: Json, node: Node
     return value.length > 0 && kept.length === 0 ? undefined : kept
   }
   if (!isObject(value)) {
-    if (node.act === 'keep') return value
+    if (node.act === 'keep') return scalarAs(value, node)
     return node.act === 'hash' && !node.textOnly ? rules.hasher?.of(String(textOf(value))) : undefined
   }
   if (node.members === null && node.act !== 'keep') return undefined
@@ -62,11 +59,26 @@ export function walk(protector: Protector, name: string, value: Json, node: Node
   return isEmptied && node.act !== 'keep' ? undefined : (Object.fromEntries(kept) as Json)
 }
 
+/** A number, true or false in a field that is not personal. */
+function scalarAs(value: Json, node: Node): Json | undefined {
+  if (node.type !== null) {
+    const takesIt = typeof value === 'boolean' || node.type === 'bigint' || node.type === 'numeric'
+    return takesIt ? value : '…'
+  }
+  return standsForRecord(node) && !isName(node, String(textOf(value))) ? undefined : value
+}
+
+const standsForRecord = ({ members, rest }: Node): boolean => rest !== null && members !== null && members.size > 0
+
+const isName = ({ members }: Node, text: string): boolean =>
+  (members?.has('id') ? /^\d{1,18}$/ : /^[a-z]{2}([-_][a-z]{2})?$/i).test(text)
+
 function textAs({ rules }: Protector, name: string, value: string, node: Node): Json | undefined {
-  if (node.act === 'keep' && node.isTyped) return /^\s*(?:[-+.,:\dTZ ]{0,40}|true|false)\s*$/.test(value) ? value : '…'
   let { act } = node
   if (act === 'keep') {
-    if (!node.isUser || node.members === null || rules.mode === 'keep' || /^\d{1,18}$/.test(value)) return value
+    if (node.type !== null)
+      return value.trim() === '' || convertValue(node.type, value, 'Europe/Paris').ok ? value : '…'
+    if (!standsForRecord(node) || isName(node, value)) return value
     if (rules.mode === 'drop') return undefined
     act = rules.mode
   }
@@ -87,6 +99,6 @@ function exactAs(protector: Protector, hashes: Json, node: Node): Json | undefin
 
 function memberOf({ rules }: Protector, name: string, { members, rest }: Node): Node {
   if (members?.has(name)) return members.get(name) ?? stays
-  if (members !== null && rest !== null) return name === 'id' && rest.textOnly ? stays : rest
+  if (members !== null && rest !== null) return name === 'id' && rest.textOnly ? idOnly : rest
   return rules.byName.get(name) ?? stays
 }

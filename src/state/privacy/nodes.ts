@@ -1,5 +1,6 @@
 // What becomes of each value of a record, by the fields that are known and by names. Pure.
 
+import type { ColumnType } from '../../catalog/types.ts'
 import type { Hasher } from './hash.ts'
 import type { Action } from './rules.ts'
 
@@ -15,16 +16,26 @@ export type Node = {
   readonly rest: Node | null
   /** The object is a user, who may be erased. */
   readonly isUser: boolean
-  /** The field is known to hold a number, a date or a truth value: any other text may be anything. */
-  readonly isTyped: boolean
+  /** Of a field that is known to hold a number, a date or a truth value: any other value may be anything. */
+  readonly type: ColumnType | null
   /** It is dropped whatever it is, null and empty text included. */
   readonly isCut: boolean
 }
 
 export const stays: Node = {
   ...{ act: 'keep', textOnly: false, members: null, rest: null },
-  ...{ isUser: false, isTyped: false, isCut: false },
+  ...{ isUser: false, type: null, isCut: false },
 }
+
+/** A field of this type in a record that is not about a person; what stands in a list or an object in its place must fit as well. */
+export function typed(type: ColumnType): Node {
+  const node: { -readonly [K in keyof Node]: Node[K] } = { ...stays, members: new Map(), type }
+  node.rest = node
+  return node
+}
+
+/** An id in an unknown place of a person's record. */
+export const idOnly = typed('bigint')
 
 export const personal = (act: Action, textOnly = false): Node => ({ ...stays, act, textOnly })
 
@@ -54,7 +65,7 @@ export class Rules {
     const names =
       members === null || rest === null
         ? new Names(new Map([...this.byName, ...own]), stays)
-        : new Names(new Map([['id', rest.textOnly ? stays : rest], ...own]), rest)
+        : new Names(new Map([['id', rest.textOnly ? idOnly : rest], ...own]), rest)
     this.#names.set(node, names)
     return names
   }

@@ -4,8 +4,8 @@
 
 import { get, isObject, type Json, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
 import { embeddedPerson, streamNamed, streams } from '../../catalog/catalog.ts'
-import type { Column, StreamDef } from '../../catalog/types.ts'
-import { type Node, personal, Rules, stays } from './nodes.ts'
+import type { Column, ColumnType, StreamDef } from '../../catalog/types.ts'
+import { type Node, personal, Rules, stays, typed } from './nodes.ts'
 import { type Action, actionOf, type PrivacySettings } from './rules.ts'
 import { written } from './walk.ts'
 
@@ -33,6 +33,8 @@ export class Protector {
   readonly #erased: Erased
   readonly #cutsBlanks: boolean
   readonly #nodes = new Map<StreamDef, Node>()
+  /** For records of other streams that embed an erased user: nothing personal is left in them. */
+  #dropping: Protector | undefined
   /** What becomes of values by their names, wherever they stand. */
   readonly rules: Rules
 
@@ -57,19 +59,15 @@ export class Protector {
   /** JSON text of a record as it may be stored; the same text where nothing in it is personal. */
   text(stream: StreamDef, json: string): string {
     const person = embeddedOf.get(stream)
-    // In a record of a person, a value that is not an object may be anything; elsewhere it is not known to be
-    // personal.
-    if (!/^\s*[[{n]/.test(json) && (isOfPerson(stream) || person !== undefined))
-      return this.#settings.mode === 'keep' ? json : 'null'
+    // In place of a record of a person, anything else may be anything; elsewhere it is not known to be personal.
+    if (this.#settings.mode !== 'keep' && !/^\s*[{n]/.test(json) && (isOfPerson(stream) || person !== undefined))
+      return 'null'
     const { text: kept, sawErased } = written(json, this.nodeOf(stream), this.rules)
-    if (person === undefined || !sawErased) return kept
-    const record = parseJson(json).value
-    const embedded = isObject(record) ? record[person.path] : undefined
-    const id = textOf(isObject(embedded) ? embedded.id : embedded)
-    const names = person.texts.map(({ field }) => field)
-    if (!isObject(record) || id === undefined || !this.#erased.users.has(id)) return kept
-    const left = Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)))
-    return written(stringifyJson(left), this.nodeOf(stream), this.rules).text
+    const isGone = (id: Json | undefined): boolean => this.#erased.users.has(textOf(isObject(id) ? id.id : id) ?? '')
+    if (person === undefined || !sawErased || ![get(parseJson(json).value, person.path)].flat(9).some(isGone))
+      return kept
+    this.#dropping ??= new Protector({ mode: 'drop', columns: {}, hasher: null }, this.#erased, true)
+    return written(json, this.#dropping.nodeOf(stream), this.#dropping.rules).text
   }
 
   /** The same of a record; the record itself where nothing in it is personal. */
@@ -99,32 +97,46 @@ export class Protector {
     return made
   }
 
-  #compile(stream: StreamDef): Node {
+  /** @param inherited what becomes of unknown members of the person's record in which it stands */
+  #compile(stream: StreamDef, inherited: Node | null = null): Node {
     const { mode } = this.#settings
     const ownField = (act: Action): Node => ({ ...personal(act), isCut: this.#cutsBlanks })
     const members = new Map<string, Node>()
-    const rest = isOfPerson(stream) && mode !== 'keep' ? personal(mode, true) : null
-    for (const path of stream.alsoKnown ?? []) if (!path.includes('.')) members.set(path, stays)
+    const rest = inherited ?? (isOfPerson(stream) && mode !== 'keep' ? personal(mode, true) : null)
+    /** A known field: of a person everything else that stands in its place is personal, at every depth. */
+    const kept = (fieldType: ColumnType = 'text'): Node => {
+      const type = mode === 'keep' || fieldType === 'text' || fieldType === 'jsonb' ? null : fieldType
+      if (rest !== null) return { ...stays, members: new Map(), rest, type }
+      return type === null ? stays : typed(type)
+    }
+    const place = (into: Map<string, Node>, [first = '', ...below]: readonly string[], leaf: Node): void => {
+      const outer = into.get(first) ?? (below.length === 0 ? leaf : { ...stays, members: new Map(), rest })
+      into.set(first, outer)
+      if (below.length === 0 || outer.act !== 'keep') return // a personal field has its own rule
+      const inner = new Map(outer.members)
+      place(inner, below, leaf)
+      into.set(first, { ...outer, members: inner })
+    }
+    const inside = (other: StreamDef): Node => (rest === null ? this.nodeOf(other) : this.#compile(other, rest))
     for (const child of streams)
-      if (child.parent === stream.name && child.reads.kind === 'inside')
-        members.set(child.reads.path, this.nodeOf(child))
-    for (const { path, stream: name } of stream.embeds ?? []) members.set(path, this.nodeOf(streamNamed(name)))
+      if (child.parent === stream.name && child.reads.kind === 'inside') members.set(child.reads.path, inside(child))
+    for (const { path, stream: name } of stream.embeds ?? []) place(members, path.split('.'), inside(streamNamed(name)))
     for (const column of stream.columns) {
       if (column.path === null) continue
       const [first = '', ...below] = column.path.split('.')
       const act = actionOf(this.#settings, stream, column)
-      const isTyped = rest !== null && column.type !== 'text' && column.type !== 'jsonb'
-      const kept = rest === null ? stays : { ...stays, members: new Map(), rest, isTyped }
-      if (below.length === 0) members.set(first, act === 'keep' ? (members.get(first) ?? kept) : ownField(act))
+      if (act === 'keep') place(members, [first, ...below], kept(column.type))
+      else if (below.length === 0) members.set(first, ownField(act))
       // A person's country: the name beside its code has the same meaning.
-      else if (act !== 'keep')
+      else
         members.set(first, {
           ...ownField(act),
           members: new Map([[below.join('.'), personal(act)]]),
           rest: personal('drop'),
         })
-      else if (!members.has(first)) members.set(first, { ...stays, members: new Map(), rest: null })
     }
+    for (const path of stream.alsoKnown ?? [])
+      if (rest !== null || !path.includes('.')) place(members, path.split('.'), kept())
     return { ...stays, members, rest, isUser: stream.person === true }
   }
 }

@@ -1,15 +1,32 @@
 // Writes a record without what must not be stored, from its JSON: only what changes is decoded and written anew. Pure.
 
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
+import type { ColumnType } from '../../catalog/types.ts'
+import { convertValue } from '../convert.ts'
 import { exactMember, type Hasher, isHash } from './hash.ts'
 import type { Names, Node, Rules } from './nodes.ts'
 import type { Action } from './rules.ts'
 
-/** What may stand for a number, a date or a truth value. */
-const plainValue = /^\s*(?:[-+.,:\dTZ ]{0,40}|true|false)\s*$/
-
-/** Stands for a text that cannot be what its field says, and is not kept. */
+/** Stands for a value that cannot be what its field says, and is not kept. */
 const cut = '"…"'
+
+/** Whether a person's record, or an object in it, is known to stand there. */
+export const isRecord = ({ members, rest, act }: Node): boolean =>
+  act === 'keep' && rest !== null && members !== null && members.size > 0
+
+/** Whether a text or number in its place is no more than its id, or a code. */
+export const namesRecord = ({ members }: Node, text: string): boolean =>
+  (members?.has('id') ? /^\d{1,18}$/ : /^[a-z]{2}(?:[-_][a-z]{2})?$/i).test(text)
+
+/** Fields of these types may hold any number, and no field is personal by true or false. */
+export const takesNumbers: ReadonlySet<ColumnType> = new Set(['bigint', 'numeric'])
+
+/** Whether a text is of the type of its field. A blank says nothing. */
+export const fitsType = (type: ColumnType, text: string): boolean =>
+  text.trim() === '' || convertValue(type, text, 'UTC').ok
+
+/** Numbers begin with a character below, `true` and `false` with one above. */
+const letters = 0x61
 
 const quote = 0x22
 const backslash = 0x5c
@@ -100,30 +117,30 @@ class Walk {
 
   #scalar(at: number, node: Node): number {
     const end = this.#pastValue(at)
-    if (node.act === 'keep') {
-      if (node.isUser && this.#rules.erased.size > 0) this.#noteErased(this.#parsed(at, end))
-      return end
-    }
     if (node.act === 'drop' || node.textOnly) return ~end
-    this.#replace(at, end, `"${this.#hasher().of(String(textOf(this.#parsed(at, end))))}"`)
+    if (node.act === 'hash') this.#replace(at, end, `"${this.#hasher().of(String(textOf(this.#parsed(at, end))))}"`)
+    else if (node.type !== null) {
+      if (!takesNumbers.has(node.type) && (this.#units[at] as number) < letters) this.#replace(at, end, cut)
+    } else {
+      if (node.isUser && this.#rules.erased.size > 0) this.#noteErased(this.#parsed(at, end))
+      if (isRecord(node) && !namesRecord(node, this.#json.slice(at, end))) return ~end
+    }
     return end
   }
 
   #string(at: number, node: Node, nameAt: number): number {
     const end = this.#pastString(at)
-    const { act } = node
+    const { act, rest, type } = node
     if (act !== 'keep') return this.#personalText(at, end, act, nameAt)
-    if (!node.isTyped && !node.isUser) return end
-    const value = this.#textOf(at, end)
-    if (node.isTyped) {
-      if (!plainValue.test(value)) this.#replace(at, end, cut)
+    if (type !== null) {
+      if (!fitsType(type, this.#textOf(at, end))) this.#replace(at, end, cut)
       return end
     }
-    // A name in a field known to hold a user; an id is not a personal value.
-    const { mode, erased } = this.#rules
-    if (erased.size > 0) this.#noteErased(value)
-    if (node.members === null || mode === 'keep' || /^\d{1,18}$/.test(value)) return end
-    return mode === 'drop' ? ~end : this.#personalText(at, end, mode, nameAt)
+    if (!node.isUser && !isRecord(node)) return end
+    const value = this.#textOf(at, end)
+    if (node.isUser) this.#noteErased(value)
+    if (rest === null || namesRecord(node, value)) return end
+    return rest.act === 'drop' ? ~end : this.#personalText(at, end, rest.act, nameAt)
   }
 
   #personalText(at: number, end: number, act: Action, nameAt: number): number {
