@@ -18,6 +18,7 @@ import type { QueueBackend } from './jobs/queues.ts'
 import { lazily } from './lazy.ts'
 import type { Logger } from './log.ts'
 import { createChangeNotifier } from './mirror/change-notifier.ts'
+import { carryOutErasures } from './mirror/persons.ts'
 import { noticeHistory } from './outbox/claim.ts'
 import type { PushContext } from './outbox/context.ts'
 import { createShowDelay } from './outbox/show-delay.ts'
@@ -212,6 +213,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     const refusal = options.apiUrl === noApi ? null : apiRefusal(await mirroredApi(database.pool), config)
     if (refusal !== null) throw refusal
     const privacy = await openPrivacy(database.pool, privacySettings(config), options.onFenced)
+    if (options.schema === 'migrate') await carryOutErasures(database)
     const clock = await followClock(database.pool, config.redisUrl === null && options.schema === 'migrate', log)
     release.defer(() => clock.stop())
 

@@ -5,6 +5,7 @@ import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { pruneHistory } from '../mirror/history.ts'
 import { makeLogMonths } from '../mirror/log-months.ts'
+import { carryOutErasures } from '../mirror/persons.ts'
 import { keepDoneCount } from '../state/done-count.ts'
 import { proveRowCounts } from '../state/row-counts.ts'
 
@@ -27,6 +28,7 @@ export async function runHousekeeping(
         log.debug({ event: 'history_pruned', ...deleted }, 'deleted history older than HISTORY_DAYS')
       },
     ],
+    ['erased persons who are back', async () => void (await carryOutErasures(database))],
     ['the numbers of rows', () => proveRowCounts(database, log)],
     ['the number of changes that are done', () => keepDoneCount(database, log)],
   ]

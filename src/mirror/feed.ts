@@ -62,17 +62,22 @@ export function firstEntry(stream: StreamDef, own: readonly string[], row: strin
   return `${key}, ${person === undefined ? `'{}'::jsonb` : insertDiff([person], row)}, false`
 }
 
+/** An entry without some columns ($3). What says of one that it was dropped stays. */
+const redacted = `diff - array(select name from unnest($3::text[]) name where diff -> name <> '[null, null]')
+    || case when diff ? '${beforeMember}'
+      then jsonb_build_object('${beforeMember}', (diff -> '${beforeMember}') - $3::text[]) else '{}' end
+    || case when whole then '{}'
+      else (select jsonb_object_agg(name, '[null, null]'::jsonb) from unnest($3::text[]) name) end`
+
+/** Whether an entry still holds something of these columns. */
+export const holdsColumns = `diff is distinct from ${redacted}`
+
 /**
  * Drops columns from the entries of some records: no reader sees the values again, and a first entry does not take
  * them from elsewhere. Parameters: stream, keys (jsonb[]), columns.
  */
-export const redactLog = `update mirror.change_log set diff = diff - $3::text[]
-    || case when diff ? '${beforeMember}'
-      then jsonb_build_object('${beforeMember}', (diff -> '${beforeMember}') - $3::text[]) else '{}' end
-    || case when whole then '{}'
-      else (select jsonb_object_agg(name, '[null, null]'::jsonb) from unnest($3::text[]) name) end
-  where stream = $1 and key = any($2::jsonb[])
-    and (diff ?| $3::text[] or (diff -> '${beforeMember}') ?| $3::text[] or not whole)`
+export const redactLog = `update mirror.change_log set diff = ${redacted}
+  where stream = $1 and key = any($2::jsonb[]) and ${holdsColumns}`
 
 /** A value as JSON text, times in UTC as they are logged, whatever the time zone of who reads. */
 const utcText = ({ type }: Column, value: string): string =>

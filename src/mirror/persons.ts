@@ -2,9 +2,15 @@
 
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, keySql, literal, type Queryable } from '../database/sql.ts'
+import type { Database } from '../database/database.ts'
+import { identifier, keySql, keyTextSql, literal, type Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { redactLog } from './feed.ts'
+import { privacyOf } from '../state/privacy/privacy.ts'
+import { quarantineRewrite } from '../state/privacy/rewrites.ts'
+import { keepsAll } from '../state/privacy/rules.ts'
+import { readErased } from '../state/privacy/stored.ts'
+import { keyText } from '../state/remembered/records.ts'
+import { holdsColumns, redactLog } from './feed.ts'
 import { redactPersons } from './redact.ts'
 
 const users = streamNamed('users')
@@ -14,25 +20,29 @@ const crew = streamNamed('rental_crew_members')
 const ownStreams = streams.filter((stream) => stream.person === true || stream.document === true)
 
 /** A crew member of one of the user's rentals: the API does not say which user it is. */
-export type CrewMember = { readonly rentalId: string; readonly id: string }
+export type CrewMember = { readonly rentalId: string; readonly id: string; readonly erased: boolean }
 
-/** The crew of the rentals of a user that have not been erased. */
+/** The crew of the rentals of a user. */
 export async function crewOf(db: Queryable, userId: string): Promise<readonly CrewMember[]> {
   const { rows } = await db.query<CrewMember>(
-    `select c.rental_id::text as "rentalId", c.id::text from mirror.rental_crew_members c join mirror.rentals r on r.id = c.rental_id
-     where r.user_id = $1 and not exists (select from sync.erased e where e.stream = $2 and e.key = ${keySql(crew, 'c')})
-     order by c.rental_id, c.id`,
+    `select c.rental_id::text as "rentalId", c.id::text, e.key is not null as erased
+     from mirror.rental_crew_members c join mirror.rentals r on r.id = c.rental_id
+       left join sync.erased e on e.stream = $2 and e.key = ${keySql(crew, 'c')}
+     where r.user_id = $1 order by c.rental_id, c.id`,
     [userId, crew.name],
   )
   return rows
 }
 
-/** Ids of changes that could still write to or about the user. */
-async function unsettledChanges(db: Queryable, userId: string): Promise<readonly string[]> {
+/** Ids of changes that could still write to or about the user; `withCrew`: or about the crew of the user's rentals. */
+async function unsettledChanges(db: Queryable, userId: string, withCrew: boolean): Promise<readonly string[]> {
   const { rows } = await db.query<{ id: string }>(
-    `select id::text from outbox.queue where status in ('queued', 'sending', 'conflict', 'unknown', 'blocked')
-       and (aggregate = 'user:' || $1 or operation = 'rental_user.assign' and body ->> 'userId' = $1) order by id`,
-    [userId],
+    `select id::text from outbox.queue q where status in ('queued', 'sending', 'conflict', 'unknown', 'blocked')
+       and (aggregate = 'user:' || $1 or operation = 'rental_user.assign' and body ->> 'userId' = $1
+         or $2 and operation like 'rental_crew_member.%'
+           and aggregate in (select 'rental:' || id from mirror.rentals where user_id = $1::bigint))
+       and outbox.erased_user(q) is null order by id`,
+    [userId, withCrew],
   )
   return rows.map(({ id }) => id)
 }
@@ -44,34 +54,102 @@ async function unsettledChanges(db: Queryable, userId: string): Promise<readonly
 const nextGeneration = (db: Queryable): Promise<unknown> =>
   db.query('update sync.privacy set generation = generation + 1')
 
+/** Erased persons by the keys of their rows, as sync.erased has them. */
+type Persons = { readonly users: readonly string[]; readonly crew: readonly string[] }
+
+/** The keys of a stream's rows as JSON objects. A text that can be no key belongs to no row. */
+const keyObjects = ({ key }: StreamDef, texts: readonly string[]): readonly string[] =>
+  texts.flatMap((text) => {
+    const parts = /^(?:\d{1,18}|\["\d{1,18}","\d{1,18}"\])$/.test(text) ? (text.match(/\d+/g) ?? []) : []
+    return parts.length === key.length ? [`{${key.map((name, index) => `"${name}": ${parts[index]}`).join(', ')}}`] : []
+  })
+
+const rowsOf = ({ users: userIds, crew: members }: Persons): readonly (readonly [StreamDef, readonly string[]])[] => [
+  ...ownStreams.map((stream) => [stream, keyObjects(stream, userIds)] as const),
+  [crew, keyObjects(crew, members)],
+]
+
+/** What rows (`t`) hold besides their key, and how a key object (`g.key`) finds them. */
+function beyondKey({ columns, key }: StreamDef) {
+  const others = columns.map(({ name }) => name).filter((name) => !key.includes(name))
+  const payload = key.includes('id') ? `jsonb_build_object('id', t.id)` : `'{}'::jsonb`
+  return {
+    others,
+    logged: [...others, '_payload'],
+    payload,
+    holds: `(t._payload <> ${payload} or num_nonnulls(${others.map((name) => `t.${identifier(name)}`).join(', ')}) > 0)`,
+    isOfKey: key.map((name) => `t.${identifier(name)} = (g.key ->> ${literal(name)})::bigint`).join(' and '),
+  }
+}
+
 /** Keeps only the keys of rows, and logs this for the feed, without values. */
-async function keepKeys(db: Queryable, stream: StreamDef, condition: string, id: string): Promise<void> {
-  const others = stream.columns.map(({ name }) => name).filter((name) => !stream.key.includes(name))
-  const personal = stream.columns.filter((column) => column.personal === true).map(({ name }) => name)
-  const idMember = stream.key.includes('id') ? `jsonb_build_object('id', id)` : `'{}'::jsonb`
-  const key = stream.key.map((name) => `${literal(name)}, ${identifier(name)}`).join(', ')
-  const { rows } = await db.query<{ key: string }>(
-    `select jsonb_build_object(${key})::text as key from mirror.${identifier(stream.name)} where ${condition}`,
-    [id],
-  )
-  const keys = rows.map((row) => row.key)
-  await db.query(redactLog, [stream.name, keys, [...others, '_payload']])
-  const diff = Object.fromEntries(personal.map((name) => [name, [null, null]]))
+async function keepKeys(db: Queryable, stream: StreamDef, keys: readonly string[]): Promise<void> {
+  const { others, logged, payload, holds, isOfKey } = beyondKey(stream)
+  await db.query(redactLog, [stream.name, keys, logged])
+  const personal = stream.columns.filter((column) => column.personal === true)
   await db.query(
     `with kept as (
-       update mirror.${identifier(stream.name)} set ${others.map((name) => `${identifier(name)} = null`).join(', ')},
-         _payload = ${idMember}, _changed_at = clock_timestamp()
-       where ${condition} and (_payload <> ${idMember} or num_nonnulls(${others.map(identifier).join(', ')}) > 0)
-       returning jsonb_build_object(${key}) as key, _deleted_at is null as alive)
+       update mirror.${identifier(stream.name)} t set ${others.map((name) => `${identifier(name)} = null`).join(', ')},
+         _payload = ${payload}, _changed_at = clock_timestamp()
+       from unnest($2::jsonb[]) g (key) where ${isOfKey} and ${holds} returning g.key, t._deleted_at is null as alive)
      insert into mirror.change_log (epoch, stream, key, operation, diff)
-     select (select mirror.feed_epoch()), $2, key, 'update', $3::jsonb from kept where alive`,
-    [id, stream.name, JSON.stringify(diff)],
+     select (select mirror.feed_epoch()), $1, key, 'update', $3::jsonb from kept where alive`,
+    [stream.name, keys, JSON.stringify(Object.fromEntries(personal.map(({ name }) => [name, [null, null]])))],
   )
 }
 
+/** Which of these persons there is something left of, in their rows or in the log of these. */
+async function stillThere(db: Queryable, persons: Persons): Promise<Persons> {
+  const found: Record<keyof Persons, Set<string>> = { users: new Set(), crew: new Set() }
+  for (const [stream, keys] of rowsOf(persons)) {
+    const { logged, holds, isOfKey } = beyondKey(stream)
+    const { rows } = await db.query<{ key: string }>(
+      `select ${keyTextSql(stream.key.map((name) => `g.key ->> ${literal(name)}`))} as key from unnest($2::jsonb[]) g (key)
+       where exists (select from mirror.${identifier(stream.name)} t where ${isOfKey} and ${holds})
+         or exists (select from mirror.change_log c where c.stream = $1 and c.key = g.key and ${holdsColumns})`,
+      [stream.name, keys, logged],
+    )
+    for (const { key } of rows) found[stream === crew ? 'crew' : 'users'].add(key)
+  }
+  return { users: [...found.users], crew: [...found.crew] }
+}
+
+/** Erases persons everywhere: rows, log, quarantine, copies in rentals, samples, the message of the webhook, changes. */
+async function eraseEverywhere(db: Queryable, persons: Persons): Promise<void> {
+  const erased = { users: new Set(persons.users), crew: new Set(persons.crew) }
+  const quarantine = quarantineRewrite(privacyOf(keepsAll, { generation: '', erased }))
+  let after: string | null = null
+  do after = (await quarantine.step(db, { after, writes: true, most: 500 })).next
+  while (after !== null)
+  await redactPersons(db, persons.users)
+  for (const [stream, keys] of rowsOf(persons)) await keepKeys(db, stream, keys)
+  await db.query('delete from sync.quarantine where stream = $1 and key = any($2)', [crew.name, persons.crew])
+  // Another sample comes with the next record.
+  await db.query(`update sync.unknown_fields set sample = null where sample #>> '{}' ~ '^[[{]'`)
+  await db.query('select outbox.end_erased()')
+}
+
 /**
- * Erases a user: from now on every path to a row keeps only the key. `withCrew`: the crew of the user's rentals, too. In the
- * caller's transaction.
+ * Erases everybody in sync.erased of whom something is there: after a restore, and for rows that an operator inserted.
+ * @returns how many persons
+ */
+export async function carryOutErasures(database: Database): Promise<number> {
+  const { users: userIds, crew: members } = await readErased(database.pool)
+  const persons = { users: [...userIds].filter((id) => /^\d{1,18}$/.test(id)), crew: [...members] }
+  const back = await stillThere(database.pool, persons)
+  const count = back.users.length + back.crew.length
+  if (count > 0)
+    await database.transaction(async (client) => {
+      await nextGeneration(client)
+      await eraseEverywhere(client, back)
+    })
+  return count
+}
+
+/**
+ * Erases a user: from now on every path to a row keeps only the key. `withCrew`: the crew of the user's rentals, too. For a
+ * user who is erased already, all of it is done again. In the caller's transaction.
+ * @returns how many crew members are erased
  * @throws BoatMirrorError NOT_FOUND for a user that was never mirrored, USAGE while changes of the user are not settled
  */
 export async function erasePerson(
@@ -80,54 +158,34 @@ export async function erasePerson(
   withCrew: boolean,
 ): Promise<{ readonly crew: number }> {
   await nextGeneration(db)
-  const known = await db.query('select from mirror.users where id = $1', [userId])
+  const known = await db.query(
+    `select from sync.erased where stream = $2 and key = $1 union all select from mirror.users where id = $1::bigint`,
+    [userId, users.name],
+  )
   if (known.rowCount === 0) throw new BoatMirrorError('NOT_FOUND', `There is no user ${userId}.`)
-  const open = await unsettledChanges(db, userId)
+  const open = await unsettledChanges(db, userId, withCrew)
   if (open.length > 0)
     throw new BoatMirrorError('USAGE', `Changes of user ${userId} are not settled: ${open.slice(0, 20).join(', ')}.`, {
       remedy: 'Wait until they are sent, or cancel them: boat-mirror changes cancel ID.',
     })
-  await db.query('insert into sync.erased (stream, key) values ($1, $2) on conflict do nothing', [users.name, userId])
-  const members = withCrew ? await crewOf(db, userId) : []
-  for (const { rentalId, id } of members) await eraseCrewMember(db, rentalId, id)
-  await redactPersons(db, [userId])
-  for (const stream of ownStreams) await keepKeys(db, stream, `${identifier(stream.key[0] ?? '')} = $1::bigint`, userId)
-  await db.query('select outbox.erase_person($1)', [userId])
+  const members = (await crewOf(db, userId)).filter((member) => withCrew || member.erased)
+  const persons = { users: [userId], crew: members.map(({ rentalId, id }) => keyText([rentalId, id])) }
+  await db.query(
+    `insert into sync.erased (stream, key) select $1, $2 union all select $3, unnest($4::text[]) on conflict do nothing`,
+    [users.name, userId, crew.name, persons.crew],
+  )
+  await eraseEverywhere(db, persons)
   return { crew: members.length }
-}
-
-async function eraseCrewMember(db: Queryable, rentalId: string, id: string): Promise<void> {
-  const key = JSON.stringify([rentalId, id])
-  await db.query(
-    `insert into sync.erased (stream, key)
-     select $1, ${keySql(crew, 'c')} from mirror.rental_crew_members c where c.rental_id = $2 and c.id = $3 on conflict do nothing`,
-    [crew.name, rentalId, id],
-  )
-  await keepKeys(db, crew, `rental_id = ${literal(rentalId)}::bigint and id = $1::bigint`, id)
-  await db.query(
-    `delete from sync.quarantine q using mirror.rental_crew_members c
-     where q.stream = $1 and c.rental_id = $2 and c.id = $3 and q.key = ${keySql(crew, 'c')}`,
-    [crew.name, rentalId, id],
-  )
-  await db.query(
-    `update outbox.queue q set body = null, base = '{}', left_behind = null, proof = null, conflict = null,
-       request = q.request - 'body', response = q.response - 'body'
-     where q.operation like 'rental_crew_member.%' and q.aggregate = 'rental:' || $1 and q.record_key = $2
-       and q.status in ('done', 'failed', 'expired', 'canceled')`,
-    [rentalId, key],
-  )
 }
 
 /** Takes back that a user is erased, and the crew of the user's rentals: the next sync reads them again. @returns false: was not */
 export async function unerasePerson(db: Queryable, userId: string): Promise<boolean> {
-  await nextGeneration(db)
-  const gone = await db.query('delete from sync.erased where stream = $1 and key = $2', [users.name, userId])
-  if (gone.rowCount === 0) return false
-  await db.query(
-    `delete from sync.erased e using mirror.rental_crew_members c join mirror.rentals r on r.id = c.rental_id
-     where e.stream = $1 and r.user_id = $2 and e.key = ${keySql(crew, 'c')}`,
-    [crew.name, userId],
+  const { rowCount } = await db.query(
+    `delete from sync.erased e where e.stream = $1 and e.key = $2 or e.stream = $3 and e.key in (select ${keySql(crew, 'c')}
+       from mirror.rental_crew_members c join mirror.rentals r on r.id = c.rental_id where r.user_id = $2::bigint)`,
+    [users.name, userId, crew.name],
   )
+  if (rowCount === 0) return false
   const mine = `(stream = any($1) and key = $2 or key in (select id::text from mirror.rentals where user_id = $2::bigint)
     and stream in ('rentals', ${literal(crew.name)}))`
   const own = [ownStreams.map(({ name }) => name), userId]
@@ -145,6 +203,8 @@ export async function unerasePerson(db: Queryable, userId: string): Promise<bool
 export type PersonExport = {
   readonly userId: string
   readonly erased: boolean
+  /** The crew of the user's rentals by their keys: which of them the user is, nobody says. */
+  readonly crew: readonly CrewMember[]
   /** Rows of the mirror, by table. */
   readonly mirror: Readonly<Record<string, readonly unknown[]>>
   readonly changeLog: readonly unknown[]
@@ -188,7 +248,8 @@ export async function exportPerson(db: Queryable, userId: string): Promise<Perso
     [userId],
   )
   const { rowCount } = await db.query('select from sync.erased where stream = $1 and key = $2', [users.name, userId])
-  const found = { userId, erased: rowCount === 1, mirror, changeLog, quarantine, changes }
+  const members = await crewOf(db, userId)
+  const found = { userId, erased: rowCount === 1, crew: members, mirror, changeLog, quarantine, changes }
   if ([...Object.values(mirror), changeLog, quarantine, changes].every((rows) => rows.length === 0))
     throw new BoatMirrorError('NOT_FOUND', `Boat Mirror has no data about user ${userId}.`)
   return found

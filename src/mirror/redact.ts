@@ -4,6 +4,7 @@
 import { type EmbeddedPerson, embeddedPerson, streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { literal, type Queryable, textArray } from '../database/sql.ts'
+import { quote } from '../state/privacy/rewrites.ts'
 import { askedJoin } from '../state/remembered/records.ts'
 import { redactLog } from './feed.ts'
 
@@ -29,8 +30,11 @@ function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson)
   const idIn = (payload: string): string =>
     `case when jsonb_typeof(${payload} -> '${path}') = 'object' then ${payload} #> '{${path},id}'
       when ${payload} ->> '${path}' ~ '^[0-9]{1,18}$' then ${payload} -> '${path}' end`
+  // Members that nobody published may hold anything.
+  const known = [...stream.columns, ...(stream.embeds ?? [])].flatMap((each) => each.path?.split('.', 1) ?? [])
   const keepId = (payload: string): string =>
-    `jsonb_set(${payload} - ${fields}, '{${path}}', jsonb_build_object('id', ${idIn(payload)}), false)`
+    `jsonb_set((select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(${payload} - ${fields})
+      where key = any(array[${known.map(literal).join(', ')}])), '{${path}}', jsonb_build_object('id', ${idIn(payload)}), false)`
   const filled = columns.map((name) => `case when ${name} is not null then ${literal(name)} end`)
   return {
     stream,
@@ -72,7 +76,7 @@ function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson)
      */
     quarantine: `update sync.quarantine set
     payload = case when jsonb_typeof(payload) = 'object' then ${keepId('payload')} else '{}'::jsonb end,
-    reason = split_part(reason, ', got ', 1)
+    reason = regexp_replace(reason, '${quote}', '')
   where stream = '${stream.name}' and (key = any($1::text[]) or (${idIn('payload')}) #>> '{}' = any($2::text[]))`,
   }
 }
@@ -88,7 +92,6 @@ const redactions = streams.flatMap((stream) => {
  * @param userIds ids as text.
  */
 export async function redactPersons(client: Queryable, userIds: readonly string[]): Promise<void> {
-  if (userIds.length === 0) return
   const ids = [...userIds]
   const keysOf = ({ key }: StreamDef, each: readonly string[]) => each.map((id) => `{"${key[0]}":${id}}`)
   for (const { stream, columns, related, rows, passedOn, quarantine } of redactions) {

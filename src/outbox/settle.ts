@@ -222,9 +222,9 @@ async function settleOther(
   await write(client, change, assignmentsOf(change, keptOutcome(context.privacy, change.write, outcome)))
   if (outcome.kind === 'failed' || outcome.kind === 'expired')
     await client.query(`select outbox.block_dependants($1)`, [change.id])
+  await client.query('select outbox.end_erased($1)', [[change.id]])
   if (!isFinal(outcome)) return
   await veilEnded(client, context.privacy, { ids: [change.id] })
-  await forgetGonePersons(client, [change])
   await client.query(`select pg_notify('boat_mirror_settled', $1)`, [change.id])
 }
 
@@ -259,22 +259,7 @@ export async function settleChanges(context: PushContext, settled: readonly Done
     await bindApi(client, context.settings)
     const rows = await settleDone(client, kept)
     await veilEnded(client, context.privacy, { ids: settled.map(({ change }) => change.id) })
-    await forgetGonePersons(
-      client,
-      settled.map(({ change }) => change),
-    )
     return rows
   })
   if (written > 0) context.onCommit?.(written)
-}
-
-/** A change that settles after its person is gone keeps its outcome only. */
-async function forgetGonePersons(client: PoolClient, changes: readonly Change[]): Promise<void> {
-  const ids = changes.filter(({ write }) => write.aggregate === 'user').map(({ id }) => id)
-  if (ids.length === 0) return
-  await client.query(
-    `select outbox.erase_person(u.id) from outbox.queue q join mirror.users u on q.aggregate = 'user:' || u.id
-     where q.id = any($1::bigint[]) and u._deleted_at is not null`,
-    [ids],
-  )
 }

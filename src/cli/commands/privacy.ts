@@ -135,10 +135,10 @@ export async function runErase(
   const { crew, left } = await changing(context, (database) =>
     database.transaction(async (db) => {
       const erased = await erasePerson(db, userId, withCrew)
-      return { crew: erased.crew, left: await crewOf(db, userId) }
+      return { crew: erased.crew, left: (await crewOf(db, userId)).filter((member) => !member.erased) }
     }),
   )
-  if (json) return printJson({ userId, crewErased: crew, crewLeft: left })
+  if (json) return printJson({ userId, crewErased: crew, crewLeft: left.map(({ rentalId, id }) => ({ rentalId, id })) })
   print(`User ${userId} is erased. Only the key of each row is kept, also after the next read.`)
   if (crew > 0) print(`Erased crew members: ${crew}.`)
   if (left.length > 0) {

@@ -16,6 +16,7 @@ comment on function outbox.is_operator(name) is 'Returns whether a role may deci
 create or replace function outbox.check_access_again(change outbox.queue) returns void
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
+  perform outbox.refuse_erased(change);
   if not exists (select from pg_roles r where r.rolname = change.enqueued_by) then return; end if;
   if not has_function_privilege(change.enqueued_by, 'outbox.enqueue(text, jsonb, jsonb, jsonb)', 'execute') then
     raise exception 'Change % was queued by role %, which may no longer queue changes.', change.id, quote_ident(change.enqueued_by)

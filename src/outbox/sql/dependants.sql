@@ -1,5 +1,5 @@
--- Keeps a change's dependants in step with it: blocking, reviving, expiry, moving to the created record, erasing a
--- person. Called by outbox.enqueue and by the pusher, always inside the transaction that changes the state.
+-- Keeps a change's dependants in step with it: blocking, reviving, expiry, moving to the created record.
+-- Called by outbox.enqueue and by the pusher, always inside the transaction that changes the state.
 -- Dependants are looked up by id: `case` keeps the planner from an index of all changes in that state.
 
 create or replace function outbox.block_dependants(cause bigint) returns void
@@ -113,23 +113,8 @@ begin
   if exists (select from outbox.dependencies d where d.depends_on = done_change) then
     perform outbox.revive_dependants(done_change);
   end if;
+  perform outbox.end_erased(array[done_change]);
   perform pg_notify('boat_mirror_settled', done_change::text);
 end $$;
 comment on function outbox.after_done(bigint, text, text, text, text, int) is
   'Does what follows after a change is done. Requests a read of its record and everything that belongs to it. Sets the deadline of a pending rental''s steps, or removes it once the rental is confirmed or canceled. Queues the changes that waited, and notifies listeners.';
-
-create or replace function outbox.erase_person(user_id bigint) returns void
-language sql volatile security definer set search_path = pg_catalog, pg_temp
-as $$
-  update outbox.queue q
-    set body = null, base = '{}', left_behind = null, proof = null, conflict = null,
-        request = q.request - 'body', response = q.response - 'body'
-    where q.aggregate = 'user:' || user_id and q.status in ({{final}})
-      and (q.body is not null or q.left_behind is not null)
-$$;
-comment on function outbox.erase_person(bigint) is
-  'Removes the content of settled changes of an erased person, and keeps their outcome.';
-
-create or replace function outbox.forget_gone_user() returns trigger
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-as $$ begin perform outbox.erase_person(new.id); return null; end $$;

@@ -319,6 +319,8 @@ begin
     return outbox.same_change(existing.id, operation, target, body);
   end if;
 
+  perform outbox.refuse_erased(q) from outbox.queue q where q.id = new_id;
+
   -- what it waits for
   insert into outbox.dependencies (change_id, depends_on)
     select distinct new_id, needed from unnest(waits_for) as list (needed);

@@ -14,6 +14,7 @@ import decisions from './decisions.sql'
 import dependants from './dependants.sql'
 import due from './due.sql'
 import enqueue from './enqueue.sql'
+import erasure from './erasure.sql'
 import grants from './grants.sql'
 import history from './history.sql'
 import operations from './operations.sql'
@@ -87,7 +88,7 @@ const decisionFunctions: RepeatableStep = {
 /** What the outbox brings to a migrate, in this order. */
 export const outboxSteps: readonly RepeatableStep[] = [
   { name: 'outbox-validation', sql: fillSql(validation, { largest_part: `${largestPart}` }) },
-  { name: 'outbox-dependants', sql: fillSql(dependants, stateLists('dead', 'waiting', 'final')) },
+  { name: 'outbox-dependants', sql: fillSql(dependants, stateLists('dead', 'waiting')) },
   {
     name: 'outbox-enqueue',
     sql: fillSql(enqueue, {
@@ -95,6 +96,10 @@ export const outboxSteps: readonly RepeatableStep[] = [
       is_unsettled: isUnsettled('q.status'),
       hash_prefix: hashPrefix,
     }),
+  },
+  {
+    name: 'outbox-erasure',
+    sql: fillSql(erasure, { ...stateLists('waiting', 'final'), is_unsettled: isUnsettled('c.status') }),
   },
   decisionFunctions,
   { name: 'outbox-history', sql: fillSql(history, { is_unsettled: isUnsettled('q.status') }) },

@@ -110,5 +110,7 @@ export const outboxViews: RepeatableStep = {
   views: [changes, rentalsLocal],
   sql: `create or replace trigger forget_gone_user after update of _deleted_at on mirror.users
   for each row when (new._deleted_at is not null and old._deleted_at is null)
-  execute function outbox.forget_gone_user()`,
+  execute function outbox.forget_gone_user();
+create or replace trigger erased_changed after insert or update or delete on sync.erased
+  for each statement execute function outbox.erased_changed()`,
 }

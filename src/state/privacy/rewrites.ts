@@ -15,9 +15,12 @@ const partnerWords = / (does not belong to Boat Mirror|is not of this program)/
 const isOfPartner = (text: string | null | undefined): boolean => partnerWords.test(text ?? '')
 const withheld = 'A trigger or constraint that does not belong to Boat Mirror refused a write.'
 
+/** A regular expression, here and in Postgres: a reason ends with it and the value that it quotes. */
+export const quote = '(?:,? got |: "|").*'
+
 /** A reason without the value that it quotes. */
 export const withoutQuote = (reason: string): string =>
-  isOfPartner(reason) ? withheld : (reason.split(/,? got |: "|"/)[0] ?? '')
+  isOfPartner(reason) ? withheld : reason.replace(new RegExp(quote, 's'), '')
 
 const withoutRow = (text: string | null | undefined): string | null => (isOfPartner(text) ? withheld : (text ?? null))
 
@@ -41,7 +44,8 @@ function protectStored(privacy: Privacy, stream: string, payload: Json): Json {
   return protectNamed(privacy, stream, payload)
 }
 
-const quarantine = (privacy: Privacy): Rewrite =>
+/** The records in quarantine. */
+export const quarantineRewrite = (privacy: Privacy): Rewrite =>
   rowsRewrite({
     table: 'sync.quarantine',
     key: [{ name: 'id', type: 'bigint' }],
@@ -119,7 +123,7 @@ function words(table: string, hasWarnings = false): Rewrite {
 /** Everything in schema sync that may hold a value of a person, or a hash that would confirm a guess. */
 export function syncRewrites(privacy: Privacy, applying: Applying): readonly Rewrite[] {
   const values = [
-    quarantine(privacy),
+    quarantineRewrite(privacy),
     samples,
     words('sync.runs', true),
     words('sync.tasks'),
