@@ -426,7 +426,8 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.privacy.applying':
     'Progress of `privacy apply`, by table; null: it is not running. Until it ends, no process works.',
   'column sync.privacy.set_at': 'When the settings were written; null: the database is older than these settings.',
-  'table sync.erased': 'Persons of whom only the key is kept, even when they are read again. An insert erases a person. A backup must contain it.',
+  'table sync.erased':
+    'Persons of whom only the key is kept, even when they are read again. An insert erases a person. A backup must contain it.',
   'column sync.erased.stream': 'users, or rental_crew_members.',
   'column sync.erased.key': 'The key of the row, as one text.',
   'column sync.erased.erased_at': 'When the person was erased.',

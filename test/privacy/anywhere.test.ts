@@ -293,7 +293,7 @@ describe.each([
     const { stdout } = await run(database, 'privacy', 'erase', userId, '--crew', '--json')
     expect(JSON.parse(stdout)).toMatchObject({ crewLeft: [] })
     expect(await left(database)).toEqual([])
-    // Once more changes nothing, and tells the feed nothing.
+    // Once more changes nothing, in the feed either.
     const last = async () => (await database.pool.query('select max(seq) as seq from mirror.change_log')).rows[0].seq
     await run(database, 'sync', 'countries')
     const before = await last()

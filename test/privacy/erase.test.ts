@@ -101,4 +101,4 @@ it('exports all that is held, then keeps the key alone, everywhere, until that i
   )
   const value = `${marker} third`
   expect(again).toEqual([{ first_name: value, message: value, crew: value, embedded: marker }])
-})
+}, 60_000)

@@ -1,4 +1,4 @@
-// Changes about somebody who is erased: none is queued, none that is open is sent, and of those that were sent the outcome
+// Changes about an erased person: none is queued, none that is open is sent, and of those that were sent the outcome
 // alone is kept.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'

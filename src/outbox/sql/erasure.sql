@@ -62,7 +62,7 @@ begin
       || array(select c.id from outbox.queue c where {{is_unsettled}} and c.operation = 'rental_user.assign')))
     and (outbox.erased_user(q) is not null
       or exists (select from mirror.users u where u.id = substring(q.aggregate from '^user:(\d{1,18})$')::bigint and u._deleted_at is not null)
-      -- it failed to add somebody to a crew that was erased
+      -- it failed to add a member to a crew that was erased
       or candidates is null and q.operation = 'rental_crew_member.add' and q.record_key is null and q.status in ({{final}})));
   for victim in
     update outbox.queue q set status = 'canceled', settled_at = clock_timestamp(), blocked_by = null,
