@@ -8,6 +8,9 @@ import { exactMember, isHash, normalValue } from '../../src/state/privacy/hash.t
 import { idOnly, type Node, stays } from '../../src/state/privacy/nodes.ts'
 import { type Erased, Protector } from '../../src/state/privacy/protect.ts'
 
+/** Makers of records without anything personal, by who is erased. */
+const droppings = new Map<Erased, Protector>()
+
 /** A record of a stream as it may be stored. */
 export function protectedValue(protector: Protector, erased: Erased, stream: StreamDef, record: Json): Json {
   const person = embeddedPerson(stream)
@@ -17,7 +20,8 @@ export function protectedValue(protector: Protector, erased: Erased, stream: Str
   const named = person !== undefined && isObject(record) ? [record[person.path]].flat(9) : []
   const isGone = named.some((each) => erased.users.has(textOf(isObject(each) ? each.id : each) ?? ''))
   if (!isGone) return walk(protector, '', record, node) ?? null
-  const dropping = new Protector({ mode: 'drop', columns: {}, hasher: null }, erased, true)
+  const dropping = droppings.get(erased) ?? new Protector({ mode: 'drop', columns: {}, hasher: null }, erased, true)
+  droppings.set(erased, dropping)
   return walk(dropping, '', record, dropping.nodeOf(stream)) ?? null
 }
 
