@@ -20,7 +20,7 @@ export function protectedValue(protector: Protector, erased: Erased, stream: Str
   const named = person !== undefined && isObject(record) ? [record[person.path]].flat(9) : []
   const isGone = named.some((each) => erased.users.has(textOf(isObject(each) ? each.id : each) ?? ''))
   if (!isGone) return walk(protector, '', record, node) ?? null
-  const dropping = droppings.get(erased) ?? new Protector({ mode: 'drop', columns: {}, hasher: null }, erased, true)
+  const dropping = droppings.get(erased) ?? new Protector({ mode: 'drop', columns: {}, hasher: null }, erased)
   droppings.set(erased, dropping)
   return walk(dropping, '', record, dropping.nodeOf(stream)) ?? null
 }

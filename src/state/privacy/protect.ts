@@ -66,7 +66,7 @@ export class Protector {
     const isGone = (id: Json | undefined): boolean => this.#erased.users.has(textOf(isObject(id) ? id.id : id) ?? '')
     if (person === undefined || !sawErased || ![get(parseJson(json).value, person.path)].flat(9).some(isGone))
       return kept
-    this.#dropping ??= new Protector({ mode: 'drop', columns: {}, hasher: null }, this.#erased, true)
+    this.#dropping ??= new Protector({ mode: 'drop', columns: {}, hasher: null }, this.#erased)
     return written(json, this.#dropping.nodeOf(stream), this.#dropping.rules).text
   }
 
@@ -107,7 +107,8 @@ export class Protector {
     const kept = (fieldType: ColumnType = 'text'): Node => {
       const type = mode === 'keep' || fieldType === 'text' || fieldType === 'jsonb' ? null : fieldType
       if (rest !== null) return { ...stays, members: new Map(), rest, type }
-      return type === null ? stays : typed(type)
+      // What is shown, not stored, is shown as it was received.
+      return type === null || this.#cutsBlanks ? stays : typed(type)
     }
     const place = (into: Map<string, Node>, [first = '', ...below]: readonly string[], leaf: Node): void => {
       const outer = into.get(first) ?? (below.length === 0 ? leaf : { ...stays, members: new Map(), rest })
