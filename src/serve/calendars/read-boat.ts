@@ -60,10 +60,10 @@ const ownBlocks = (blocks: readonly Block[], rentals: readonly Stay[], isFleet: 
     })
     .map(({ isOfRental: _, ...stay }) => stay)
 
-/** Rentals of a boat that were not cancelled; those that ended more than a day ago affect nothing. */
+/** Rentals of a boat that were not cancelled, pending without a status; those that ended more than a day ago affect nothing. */
 async function readRentals(db: Queryable, boat: string): Promise<readonly Stay[]> {
   const { rows } = await db.query<Stay>(
-    `select 'rental-' || r.id as uid, case when r.status = 'PENDING' then 'pending' else 'rental' end as kind,
+    `select 'rental-' || r.id as uid, case when coalesce(nullif(r.status, ''), 'PENDING') = 'PENDING' then 'pending' else 'rental' end as kind,
        r.departure_datetime as "from", r.arrival_datetime as "to",
        ${localDay("(r._payload ->> 'departureDatetime')", 'r.departure_datetime')}::text as "firstDay",
        ${localDay("(r._payload ->> 'arrivalDatetime')", 'r.arrival_datetime')}::text as "lastDay", r._changed_at as "changedAt"

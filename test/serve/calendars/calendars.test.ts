@@ -134,6 +134,28 @@ describe('a calendar', () => {
     for (const { id, text } of rows) if (text.length > 5) expect(texts.get(id), text).not.toContain(text)
   })
 
+  it('shows a rental without a status as tentative, as the API shows new pending ones', async () => {
+    const { pool } = mirror.app.database
+    const { rows } = await pool.query<{ id: string; resource: string; status: string }>(
+      `select id, resource_id as resource, status from mirror.rentals r where status = 'VALIDATED' and departure_datetime > now()
+         and resource_id is not null and not exists (select from sync.fleets f where f.resource_id = r.resource_id) limit 1`,
+    )
+    const [{ id, resource, status } = { id: '', resource: '', status: '' }] = rows
+    const address = addressOf(resource, await newKey(resource))
+    const setTo = (value: string | null) =>
+      pool.query('update mirror.rentals set status = $1 where id = $2', [value, id])
+    const shown = async () => {
+      const events = (await app.inject(address)).body.split('BEGIN:VEVENT')
+      return events.find((event) => event.includes(`rental-${id}@`))?.match(/^(STATUS|SUMMARY):.*\b/gm)
+    }
+    expect(await shown()).toEqual(['SUMMARY:Booked', 'STATUS:CONFIRMED'])
+    for (const value of [null, '']) {
+      await setTo(value)
+      expect(await shown()).toEqual(['SUMMARY:On hold', 'STATUS:TENTATIVE'])
+    }
+    await setTo(status)
+  })
+
   it('has a tag that stays while nothing changes, and then is another', async () => {
     const { pool } = mirror.app.database
     const { rows } = await pool.query<{ id: string; resource: string }>(
