@@ -61,6 +61,14 @@ async function as<Row extends QueryResultRow>(role: string, sql: string, session
   }
 }
 
+/** Rows of a statement of a role's that is committed. */
+async function asKept<Row extends QueryResultRow>(role: string, sql: string): Promise<Row[]> {
+  return await mirror.db.transaction(async (client) => {
+    await client.query(`set local role ${role}`)
+    return (await client.query<Row>(sql)).rows
+  })
+}
+
 const rolesNamed = async (role: string): Promise<number> =>
   (await mirror.all('select from pg_roles where rolname = $1', [role])).length
 
@@ -86,6 +94,66 @@ describe('a token', () => {
     expect((await cli.run(['access', 'token', 'list'])).stdout).toMatch(/booking +revoked +all +no +yes/)
     const again = await cli.run(['access', 'token', 'revoke', listed.id])
     expect([again.code, errorOf(again)]).toEqual([1, expect.stringContaining('There is no valid token')])
+  })
+
+  it('that is revoked takes with it what it had queued and was not sent, and nothing else', async () => {
+    const [leaver, stayer] = [await create('leaver', '--write'), await create('stayer', '--write')]
+    const queue = async (role: string, mark: string): Promise<number> => {
+      const sql = `select outbox.enqueue('rental.update', '{"rentalId": 10}', '{"orderLink": "${mark}"}')::int as id`
+      return (await asKept<{ id: number }>(role, sql))[0]?.id ?? 0
+    }
+    const changes = ['sent', 'claimed', 'waits', 'conflict', 'decided', 'unknown', 'done'] as const
+    const ids = new Map<string, number>()
+    for (const name of changes) ids.set(name, await queue(leaver.role, name))
+    const of = (name: string): number => ids.get(name) ?? 0
+    const others = await queue(stayer.role, 'theirs')
+    const set = (name: string, values: string) => mirror.all(`update outbox.queue set ${values} where id = ${of(name)}`)
+    const claimed = `status = 'sending', owner = 'a worker', fence = 1, lease_until = now() + interval '1 h'`
+    // One change of a record is on its way at a time.
+    await set('sent', `${claimed}, departed = true, sent_at = now()`)
+    await set('claimed', `${claimed}, aggregate = 'rental:20'`)
+    await set('conflict', `status = 'conflict'`)
+    await set('decided', `status = 'conflict'`)
+    await set('unknown', `status = 'unknown', departed = true`)
+    await set('done', `status = 'done', settled_at = now()`)
+    await mirror.all(`insert into sync.decisions (who, via, what, target, plan)
+      values ('an operator', 'page', 'remote', 'change:${of('decided')}', 'plan')`)
+    // One of another token's waits for one that is not sent.
+    await mirror.all('insert into outbox.dependencies (change_id, depends_on) values ($1, $2)', [others, of('waits')])
+
+    const ended = await cli.run(['access', 'token', 'revoke', 'leaver'])
+    expect(ended.stdout).toBe(
+      `Token ${leaver.id}, leaver, is revoked.\n3 of its unsent changes are canceled: boat-mirror changes list --status canceled\n`,
+    )
+    const states = await mirror.all<{ id: number; status: string; error: string | null }>(
+      'select id::int, status, error from outbox.queue where id = any($1) order by id',
+      [[...ids.values(), others]],
+    )
+    expect(states.map(({ status }) => status)).toEqual([
+      ...['sending', 'canceled', 'canceled', 'canceled', 'conflict', 'unknown', 'done'],
+      'blocked',
+    ])
+    expect(states[2]?.error).toBe(
+      `Access token ${leaver.id} (leaver) was revoked before this was sent. To send it all the same, run: boat-mirror changes retry ${of('waits')}`,
+    )
+    const decided = await mirror.all<{ target: string }>(
+      `select target from sync.decisions where what = 'cancel' and via = 'command' and target = any($1) order by id`,
+      [[...ids.values()].map((id) => `change:${id}`)],
+    )
+    expect(decided).toEqual(['claimed', 'waits', 'conflict'].map((name) => ({ target: `change:${of(name)}` })))
+    // As the text says, an operator may have it sent: then what waited for it goes on, too.
+    expect((await cli.run(['changes', 'retry', String(of('waits'))])).code).toBe(0)
+    await mirror.all('delete from outbox.queue where id = any($1)', [[...ids.values(), others]])
+  })
+
+  it('that has expired keeps what it has queued until it is revoked', async () => {
+    const { role } = await create('old', '--write', '--expires', '1h')
+    await asKept(role, `select outbox.enqueue('rental.update', '{"rentalId": 10}', '{"orderLink": "old"}')`)
+    await mirror.all(`update sync.access_tokens set expires_at = now() where name = 'old'`)
+    const open = () => mirror.all(`select from outbox.queue where status = 'queued' and enqueued_by = $1`, [role])
+    expect(await open()).toHaveLength(1)
+    const { canceled } = JSON.parse((await cli.run(['access', 'token', 'revoke', 'old', '--json'])).stdout)
+    expect([canceled, (await open()).length]).toEqual([1, 0])
   })
 
   it('has a name that no other valid token has, and that is no number', async () => {

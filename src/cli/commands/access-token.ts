@@ -58,9 +58,11 @@ export async function runRevoke(context: CommandContext, which: string, { json }
     throw new BoatMirrorError('NOT_FOUND', `There is no valid token ${which} to revoke.`, {
       remedy: 'List the tokens with: boat-mirror access token list',
     })
-  const { id, name, task } = revoked
-  if (json) printJson({ id, name, sql: task?.sql ?? [] })
+  const { id, name, canceled, task } = revoked
+  if (json) printJson({ id, name, canceled, sql: task?.sql ?? [] })
   else print(`Token ${id}, ${name}, is revoked.`)
+  if (canceled > 0 && !json)
+    print(`${canceled} of its unsent changes are canceled: boat-mirror changes list --status canceled`)
   return noteTask(task, 'Its database role could not be dropped')
 }
 

@@ -177,3 +177,25 @@ begin
 end $$;
 comment on function outbox.resolve(bigint, text, bigint, text) is
   'Resolves a conflict or an unknown change. Conflict: local overwrites what is there, remote keeps the conflicting fields as they are. Unknown: after took_effect a worker reads the record back and the change is done, after did_not it is sent again. result_id: the record that it created. Returns sync.decisions.id. expected: outbox.changes.plan.';
+
+create or replace function outbox.cancel_unsent(role name, most int, token text) returns int
+  language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+  unsent constant bigint[] := array(select q.id from outbox.queue q
+    where q.enqueued_by = role and {{is_unsettled}} and (q.status in ({{canceled}}) or q.status = 'sending' and not q.departed)
+      and not exists (select from sync.decisions d where d.target = 'change:' || q.id and d.done_at is null)
+    order by q.id limit most for update);
+  change bigint;
+begin
+  foreach change in array unsent loop
+    -- Its pusher finds that it has lost the claim.
+    update outbox.queue q set status = 'queued', owner = null, lease_until = null where q.id = change and q.status = 'sending';
+    perform outbox.decide('cancel', change, null, null, null, 'command');
+    update outbox.queue q set error = format(
+      'Access token %s was revoked before this was sent. To send it all the same, run: boat-mirror changes retry %s', token, change)
+      where q.id = change;
+  end loop;
+  return cardinality(unsent);
+end $$;
+comment on function outbox.cancel_unsent(name, int, text) is
+  'Cancels changes of an access token''s role that were not dispatched, up to a number, when the token is revoked. Returns how many.';

@@ -76,6 +76,7 @@ const decisionFunctions: RepeatableStep = {
     durably,
     role_missing: roleMissing('change'),
     plan: changePlan('before'),
+    is_unsettled: isUnsettled('q.status'),
     retried: statesBefore('retried').map(literal).join(', '),
     retried_words: statesBefore('retried').join(', '),
     canceled: statesBefore('canceled').map(literal).join(', '),

@@ -72,7 +72,7 @@ export function answerOf(change: WaitedChange, { record, personal }: Seen): Answ
       return conflicting(change, personal)
     case 'canceled':
       return conflict === null
-        ? problem(409, 'This change was canceled before it was sent.', members, headers)
+        ? problem(409, because('This change was canceled before it was sent.'), members, headers)
         : conflicting(change, personal)
     case 'failed':
     case 'expired': {

@@ -41,6 +41,8 @@ export type RoleTask = { readonly reason: string; readonly sql: readonly string[
 export type KnownToken = Pick<ListedToken, 'id' | 'name' | 'role' | 'companies' | 'personal' | 'write'> & {
   readonly hash: Buffer
   readonly state: 'active' | 'expired' | 'no role'
+  /** The identity of the database's history, which a restored or copied database does not share. */
+  readonly history: string
 }
 
 /**
@@ -84,14 +86,14 @@ export async function createToken(
   return { id, token: tokenText(id, secret), role, task: reason === null ? null : { reason, sql } }
 }
 
+type Revoked = Pick<ListedToken, 'id' | 'name'> & { readonly canceled: number; readonly task: RoleTask | null }
+
 /**
- * Revokes a token by its name or number and drops its role, in the caller's transaction.
- * @returns null: the token does not exist. `task`: the role must still be dropped
+ * Revokes a token by its name or number, cancels what it has queued and was not sent, and drops its role, in the caller's
+ * transaction.
+ * @returns null: the token does not exist. `canceled`: how many. `task`: the role must still be dropped
  */
-export async function revokeToken(
-  db: Queryable,
-  which: string,
-): Promise<{ readonly id: string; readonly name: string; readonly task: RoleTask | null } | null> {
+export async function revokeToken(db: Queryable, which: string): Promise<Revoked | null> {
   const { rows } = await db.query<{ id: string; name: string; role: string; own: boolean }>(
     `update sync.access_tokens t set revoked_at = clock_timestamp()
      where t.revoked_at is null and (t.name = $1 or t.id::text = $1)
@@ -102,12 +104,17 @@ export async function revokeToken(
   const [token] = rows
   if (token === undefined) return null
   const { id, name, role, own } = token
+  // Some at a time, so that each statement ends in time.
+  const cancel = 'select outbox.cancel_unsent($1, 500, $2) as count'
+  let [canceled, more] = [0, 1]
+  for (; more > 0; canceled += more)
+    more = (await db.query<{ count: number }>(cancel, [role, `${id} (${name})`])).rows[0]?.count ?? 0
   const sql = [removalOf(role)]
   // In a copy of the database the role still serves the original.
   const reason = own
     ? await changingRestrictions(db, () => tryStatements(db, sql))
     : 'it was created in another database, which may still use it'
-  return { id, name, task: reason === null ? null : { reason, sql } }
+  return { id, name, canceled, task: reason === null ? null : { reason, sql } }
 }
 
 /** All tokens, the newest first. */
@@ -128,7 +135,8 @@ export async function missingRole(db: Queryable, token: ListedToken): Promise<re
 /** Tokens by number, without those that are revoked. One look by the key. */
 export async function findTokens(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, KnownToken>> {
   const { rows } = await db.query<KnownToken>(
-    `select ${granted}, t.hash from sync.access_tokens t where t.id = any($1::bigint[]) and t.revoked_at is null`,
+    `select ${granted}, t.hash, (select mirror.feed_epoch())::text as history
+     from sync.access_tokens t where t.id = any($1::bigint[]) and t.revoked_at is null`,
     [ids],
   )
   return new Map(rows.map((token) => [token.id, token]))
