@@ -80,7 +80,7 @@ export function createServeApp(context: ServeContext): FastifyInstance {
     logger: false,
     bodyLimit: 1_000_000,
     requestTimeout: 60_000,
-    connectionTimeout: 120_000,
+    connectionTimeout: context.settings.serveWaitMs + 120_000, // nothing moves while a write waits; reads take less
     keepAliveTimeout: 30_000,
     forceCloseConnections: true,
     routerOptions: { maxParamLength, ignoreTrailingSlash: false },

@@ -11,7 +11,7 @@ import type { Caller } from './types.ts'
 type ServeSettings = Pick<
   Config,
   'timeZone' | 'mirrorDocuments' | 'calendarYears' | 'priceDays' | 'slotDays' | 'slotDurations' | 'serveFreshLimit'
-> & { readonly api: Pick<Config['api'], 'paging' | 'lists' | 'auth'> }
+> & { readonly api: Pick<Config['api'], 'paging' | 'lists' | 'auth'>; readonly serveWaitMs: number }
 
 export type ServeContext = {
   /** Database, API, clock and log; the API protects what it answers. */

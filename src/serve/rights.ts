@@ -1,11 +1,12 @@
 // The part of a record that a caller may see, and its tag for this caller. Pure.
 
-import { createHash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
 import { holdsPerson } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { exactMember, hashPrefix, isHash } from '../state/privacy/hash.ts'
 import { nobodyErased, Protector } from '../state/privacy/protect.ts'
+import { keyText } from '../state/remembered/records.ts'
 import type { Caller } from './types.ts'
 import { fieldMarks } from './writes/tags.ts'
 
@@ -62,24 +63,33 @@ export function presentArray(caller: Caller, stream: StreamDef, payloads: string
   return stringifyJson(Array.isArray(value) ? value.map((record) => present(caller, stream, record)) : [])
 }
 
-/** What two callers must share to see the same. Part of tags, because a cached answer belongs to one caller. */
-const rightsOf = ({ role, companies, personal, write }: Caller): string =>
-  JSON.stringify([role, companies, personal, write])
+/** The tag of what is answered, without quotes: a keyed hash. */
+export function bodyTag({ tagKey }: Pick<Caller, 'tagKey'>, ...parts: readonly (string | Buffer)[]): string {
+  const digest = createHmac('sha256', tagKey)
+  for (const part of parts) digest.update(part).update('\n')
+  return digest.digest('base64url').slice(0, tagLength)
+}
+const tagLength = 27
 
-/** The tag of what is answered, without quotes. */
-export function bodyTag(caller: Caller, ...parts: readonly (string | Buffer)[]): string {
-  const digest = createHash('sha256').update(rightsOf(caller))
-  for (const part of parts) digest.update('\n').update(part)
-  return digest.digest('base64url').slice(0, 27)
+export type RecordId = { readonly stream: StreamDef; readonly key: readonly string[] }
+
+/** Ends a tag with a keyed hash of it and of its record, so that what was not served of that record is not taken for it. */
+const sealed = (caller: Caller, { stream, key }: RecordId, tag: string): string =>
+  `${tag}-${bodyTag(caller, stream.name, keyText(key), tag)}`
+
+/** What was sealed in the tag of a record; null: the record was never served to this caller under it. */
+export function sealedIn(caller: Caller, record: RecordId, tag: string): string | null {
+  const content = tag.slice(0, -tagLength - 1)
+  return sealed(caller, record, content) === tag ? content : null
 }
 
 /**
  * The tag, without quotes, of a record as it is served to who may write it: what If-Match is compared with. It does not depend on
  * the spaces and the order in which the record is stored.
  */
-export const recordTag = (caller: Caller, stream: StreamDef, served: Json): string =>
-  bodyTag(caller, stringifyJson(served)) + fieldMarks(stream, served)
+export const recordTag = (caller: Caller, record: RecordId, served: Json): string =>
+  sealed(caller, record, bodyTag(caller, stringifyJson(served)) + fieldMarks(record.stream, served))
 
 /** The same from the text of the answer. A read-only caller never sends it with a write, so the text is enough. */
-export const textTag = (caller: Caller, stream: StreamDef, text: string): string =>
-  caller.write ? recordTag(caller, stream, parseJson(text).value) : bodyTag(caller, text)
+export const textTag = (caller: Caller, record: RecordId, text: string): string =>
+  caller.write ? recordTag(caller, record, parseJson(text).value) : bodyTag(caller, text)

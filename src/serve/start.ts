@@ -16,7 +16,6 @@ import { registerOpenapi } from './openapi/register.ts'
 import { startServerPresence } from './presence.ts'
 import { callerOf } from './reads/routes.ts'
 import { createRecentAnswers } from './recent.ts'
-import { present, recordTag } from './rights.ts'
 import { registerWrites } from './writes/routes.ts'
 
 /** What `serve` uses of the program that starts it. */
@@ -51,9 +50,8 @@ export async function startServe({ config, log, listenUrl, syncContext }: ServeP
     callerOf: access.callerOf,
     register: (app) => {
       registerWrites(app, {
-        ...{ database, listenUrl, log, privacy, present, waitMs: config.serveWaitMs },
+        ...{ database, listenUrl, log, privacy, waitMs: config.serveWaitMs },
         callerOf: (request) => callerOf(context, request),
-        tagOf: recordTag,
       })
       registerCalendars(app, { database, clock: syncContext.clock, settings: { ...config, perSecond }, wrongTokens })
       const described = {

@@ -12,4 +12,6 @@ export type Caller = {
   readonly personal: boolean
   /** May they write? */
   readonly write: boolean
+  /** The key of their tags, of the token and the database's history: a tag holds for these alone, at each of its servers. */
+  readonly tagKey: string
 }

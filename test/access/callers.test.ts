@@ -56,7 +56,7 @@ describe('a caller', () => {
     const access = open()
     expect(await ask(access, bearing(one.token))).toEqual({
       token: { id: one.id, name: expect.any(String) },
-      ...{ role: one.role, companies: ['1', '2'], personal: false, write: true },
+      ...{ role: one.role, companies: ['1', '2'], personal: false, write: true, tagKey: expect.any(String) },
     })
     expect(await ask(access, bearing(two.token))).toMatchObject({
       role: two.role,
@@ -79,7 +79,7 @@ describe('a caller', () => {
     for (const host of ['127.0.0.1', 'localhost', '::1']) {
       const access = open({ host })
       expect(await ask(access, { ip: '127.0.0.1' })).toEqual({
-        ...{ token: null, role: null, companies: null, personal: false, write: false },
+        ...{ token: null, role: null, companies: null, personal: false, write: false, tagKey: '' },
       })
       for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip'])
         expect(refusal(await ask(access, { headers: { [name]: 'x' } })).status, name).toBe(401)

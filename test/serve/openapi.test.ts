@@ -22,7 +22,7 @@ import { buildClient } from './openapi-client.ts'
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const { api } = readConfig({}, '/nonexistent')
-const nobody: Caller = { token: null, role: null, companies: null, personal: false, write: false }
+const nobody: Caller = { token: null, role: null, companies: null, personal: false, write: false, tagKey: '' }
 const usual: Described = { api, privacy: keepsAll, isOpenToLocal: true }
 const drops: PrivacySettings = { mode: 'drop', columns: {}, hasher: null }
 

@@ -4,6 +4,7 @@ import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { parseJson } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
+import { readConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/log.ts'
 import { createServeApp } from '../../src/serve/app.ts'
 import { present, recordTag } from '../../src/serve/rights.ts'
@@ -195,7 +196,9 @@ it('a record has the tag that a write compares with If-Match', async () => {
     )
     const served = present(writer, streamNamed(name), parseJson(row?.payload ?? '').value)
     const { headers } = await rig.get(`/v3/${name}/${row?.id}`, { token: 'writer' })
-    expect(headers.get('etag')).toBe(`"${recordTag(writer, streamNamed(name), served)}"`)
+    expect(headers.get('etag')).toBe(
+      `"${recordTag(writer, { stream: streamNamed(name), key: [row?.id ?? ''] }, served)}"`,
+    )
   }
 })
 
@@ -215,6 +218,17 @@ describe('the guard', () => {
     const { status, headers } = await rig.get('/v3/rentals/1', { method: 'PATCH' })
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD'])
     expect((await rig.get('/v3/countries')).headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  it('keeps a connection open for longer than a write may wait on it', async () => {
+    for (const wait of ['1ms', '20s', '150s', '10m', '24h']) {
+      const { serveWaitMs } = readConfig({ SERVE_WAIT: wait }, '/nonexistent')
+      const app = createServeApp(contextOf(rig.mirror, rig.callers, { serveWaitMs }))
+      const limits = [app.server.timeout, app.server.keepAliveTimeout, app.server.requestTimeout]
+      await app.close()
+      expect(limits[0], wait).toBeGreaterThan(serveWaitMs)
+      expect(Math.min(...limits), 'no request is cut off as it comes in').toBeGreaterThanOrEqual(30_000)
+    }
   })
 
   it('logs no credential of a query', async () => {

@@ -12,12 +12,12 @@ const reader = { role: null, companies: null, write: false } as const
 
 /** Who the tests send requests as, by what stands behind `Bearer`. */
 export const callers: Readonly<Record<string, Caller>> = {
-  all: { ...reader, token: { id: '1', name: 'all' }, personal: true },
-  writer: { ...reader, token: { id: '2', name: 'writer' }, personal: true, write: true },
-  impersonal: { ...reader, token: { id: '3', name: 'impersonal' }, personal: false },
+  all: { ...reader, token: { id: '1', name: 'all' }, tagKey: 'all', personal: true },
+  writer: { ...reader, token: { id: '2', name: 'writer' }, tagKey: 'writer', personal: true, write: true },
+  impersonal: { ...reader, token: { id: '3', name: 'impersonal' }, tagKey: 'impersonal', personal: false },
 }
 
-const nobody: Caller = { ...reader, token: null, personal: false }
+const nobody: Caller = { ...reader, token: null, personal: false, tagKey: '' }
 
 export type Got = {
   readonly status: number

@@ -97,7 +97,14 @@ describe('a list with a record that cannot be mirrored', () => {
   })
 
   it('is 503 to a token of some companies, because nothing says whose it is', async () => {
-    rig.callers.some = { token: { id: '9', name: 'some' }, role: null, companies: ['1'], personal: true, write: false }
+    rig.callers.some = {
+      token: { id: '9', name: 'some' },
+      role: null,
+      companies: ['1'],
+      personal: true,
+      write: false,
+      tagKey: 'some',
+    }
     expect((await rig.get('/v3/rentals', { token: 'some' })).status).toBe(503)
     expect((await rig.get('/v3/harbours', { token: 'some' })).status).toBe(200)
   })

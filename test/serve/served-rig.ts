@@ -8,7 +8,6 @@ import { createServeMetrics } from '../../src/serve/metrics.ts'
 import type { Described } from '../../src/serve/openapi/document.ts'
 import { registerOpenapi } from '../../src/serve/openapi/register.ts'
 import { callerOf } from '../../src/serve/reads/routes.ts'
-import { present, recordTag } from '../../src/serve/rights.ts'
 import { registerWrites } from '../../src/serve/writes/routes.ts'
 import { createToken, revokeToken } from '../../src/state/access/tokens.ts'
 import { privacySettings } from '../../src/state/privacy/rules.ts'
@@ -42,7 +41,7 @@ export async function openServed(): Promise<ServedMirror> {
     register: (server) => {
       const deps = { callerOf: (request: Parameters<typeof callerOf>[1]) => callerOf(ask, request) }
       registerOpenapi(server, { described, readShapes: () => readShapes(database.pool), ...deps })
-      registerWrites(server, { database, listenUrl: null, log, waitMs: 50, present, tagOf: recordTag, ...deps })
+      registerWrites(server, { database, listenUrl: null, log, waitMs: 50, ...deps })
     },
   })
   await app.listen({ host, port: 0 })

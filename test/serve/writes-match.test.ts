@@ -6,10 +6,11 @@ import type { Json } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
 import { mergeChange } from '../../src/outbox/merge.ts'
+import { recordTag } from '../../src/serve/rights.ts'
 import { pendingOf, unsettledFor } from '../../src/serve/writes/pending.ts'
 import { baseOf, fieldMarks, matchTags } from '../../src/serve/writes/tags.ts'
 import { Planner } from '../outbox/plans.ts'
-import { openWrites, tagOf, type WritesRig } from './writes-rig.ts'
+import { openWrites, type WritesRig } from './writes-rig.ts'
 
 let served: WritesRig
 let planner: Planner
@@ -27,7 +28,7 @@ async function read(rentalId: number): Promise<{ readonly record: Record<string,
   await served.rig.mirror('rentals', { id: rentalId })
   const { rows } = await served.rig.database.pool.query('select _payload from mirror.rentals where id = $1', [rentalId])
   const record = rows[0]?._payload
-  return { record, tag: `"${tagOf(writer(), stream, record as Json)}"` }
+  return { record, tag: `"${recordTag(writer(), { stream, key: [String(rentalId)] }, record as Json)}"` }
 }
 
 const elsewhere = (rentalId: number, set: Record<string, unknown>) =>

@@ -5,10 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
+import { recordTag } from '../../src/serve/rights.ts'
 import { openPrivacy, privacyOf } from '../../src/state/privacy/privacy.ts'
 import { type Action, privacySettings } from '../../src/state/privacy/rules.ts'
 import { claimPrivacy } from '../../src/state/privacy/stored.ts'
-import { openWrites, tagOf, type WritesRig, withoutHashes } from './writes-rig.ts'
+import { openWrites, type WritesRig, withoutHashes } from './writes-rig.ts'
 
 const modes = ['keep', 'hash', 'drop'] as const satisfies readonly Action[]
 const settingsOf = (mode: Action) =>
@@ -56,7 +57,8 @@ for (const mode of modes)
           served.rig.truth(stream.name, key as Record<string, string | number>) ?? {}
         return rest
       }
-      return { path, stream, record: withoutHashes(found[0]?._payload as Json) as Record<string, Json>, truth }
+      const id = { stream, key: values.map(String) }
+      return { path, id, record: withoutHashes(found[0]?._payload as Json) as Record<string, Json>, truth }
     }
 
     it('a record goes back as it was read, whole or in part, under its tag or none, and changes nothing', async () => {
@@ -69,7 +71,7 @@ for (const mode of modes)
       })
       await fc.assert(
         fc.asyncProperty(drawn, async ({ operation, index, left, nulls, tagged }) => {
-          const { path, stream, record, truth } = await stored(operation, index)
+          const { path, id, record, truth } = await stored(operation, index)
           const before = truth()
           const write = updates.find((each) => each.operation === operation)
           const required = (write?.body ?? []).filter((field) => field.required).map(({ name }) => name)
@@ -84,7 +86,7 @@ for (const mode of modes)
           }
           const caller = served.callers.writer
           if (caller === undefined) throw new Error('There is no caller.')
-          const headers = tagged ? { 'if-match': `"${tagOf(caller, stream, record)}"` } : {}
+          const headers = tagged ? { 'if-match': `"${recordTag(caller, id, record)}"` } : {}
           const got = await served.send({ method: 'PUT', path, body, headers })
           // Where nothing is left of it that can be written, nothing is queued.
           expect([200, 400], got.text).toContain(got.status)

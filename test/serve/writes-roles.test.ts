@@ -1,8 +1,9 @@
 // Changes of a token belong to its database role: rights, limits and references are those of the role.
 
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { saveOutboxLimit } from '../../src/outbox/limit.ts'
+import { revokeToken } from '../../src/state/access/tokens.ts'
 import { grantCompanies } from '../../src/state/company-access.ts'
 import { Planner } from '../outbox/plans.ts'
 import { openWrites, type WritesRig } from './writes-rig.ts'
@@ -15,7 +16,7 @@ let planner: Planner
 let own = 0
 let foreign = 0
 beforeAll(async () => {
-  served = await openWrites()
+  served = await openWrites({ waitMs: 100_000, timeoutMs: 10_000 })
   const { database, sandbox, mirror } = served.rig
   planner = new Planner(sandbox)
   own = planner.rental()
@@ -24,7 +25,7 @@ beforeAll(async () => {
   await database.pool.query('update mirror.rentals set company_id = case id when $1 then 1 else 2 end', [own])
   await database.pool.query(`create role ${role} nologin in role boat_mirror_enqueue`)
   await database.transaction((client) => grantCompanies(client, role, ['1']))
-  const rights = { companies: ['1'], personal: true, write: true }
+  const rights = { companies: ['1'], personal: true, write: true, tagKey: 'any' }
   served.callers.shop = { ...rights, token: { id: '7', name: 'shop' }, role }
   served.callers.revoked = { ...rights, token: { id: '8', name: 'revoked' }, role: `${role}_gone` }
 })
@@ -69,6 +70,51 @@ describe('a token with a role', () => {
     served.push()
     expect(statuses.map(({ status }) => status)).toEqual([202, 429])
     expect(statuses[1]?.headers.get('retry-after')).toBe('5')
+  })
+
+  it('is answered as before where it repeats a request, though it may not write to the record any more', async () => {
+    const { pool } = served.rig.database
+    const headers = { 'idempotency-key': 'before the boat was sold' }
+    const first = await put(own, 'sold', 'shop', headers)
+    await pool.query('update mirror.rentals set company_id = 2 where id = $1', [own])
+    const again = await put(own, 'sold', 'shop', { ...headers, 'if-match': '"of another version"' })
+    const other = await put(own, 'sold since', 'shop')
+    await pool.query('update mirror.rentals set company_id = 1 where id = $1', [own])
+    expect([first.status, again.status, again.text, other.status]).toEqual([200, 200, first.text, 403])
+  })
+
+  describe('that is revoked', () => {
+    const shop = `insert into sync.access_tokens (id, name, hash, role, personal, write) overriding system value
+      values (7, 'shop', '', '${role}', true, true)`
+    beforeEach(() => served.rig.database.pool.query(shop))
+    afterEach(() => served.rig.database.pool.query('delete from sync.access_tokens where id = 7'))
+
+    it('queues nothing any more, though it was let in before', async () => {
+      const { pool } = served.rig.database
+      const before = await pool.query('select count(*) from outbox.queue')
+      const waiting = await served.rig.database.transaction(async (client) => {
+        await revokeToken(client, 'shop')
+        const answer = put(own, 'too late', 'shop')
+        const held = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        await expect.poll(async () => (await pool.query(held)).rowCount, { timeout: 30_000 }).toBe(1)
+        return { answer }
+      })
+      expect((await waiting.answer).status).toBe(401)
+      expect((await pool.query('select count(*) from outbox.queue')).rows).toEqual(before.rows)
+    })
+
+    it('is told why its change was not sent, if it waits for the answer', async () => {
+      const { database } = served.rig
+      await served.pause()
+      const answer = put(own, 'unsent', 'shop')
+      const queued = `select from outbox.queue where status = 'queued' and body ->> 'orderLink' like '%unsent'`
+      await expect.poll(async () => (await database.pool.query(queued)).rowCount, { timeout: 30_000 }).toBe(1)
+      await database.transaction((client) => revokeToken(client, 'shop'))
+      served.push()
+      const { status, json } = await answer
+      expect([status, json]).toMatchObject([409, { detail: expect.stringContaining('token 7 (shop) was revoked') }])
+      expect(served.rig.truth('rentals', { id: own })?.orderLink).not.toBe('https://example.com/unsent')
+    })
   })
 
   it('withdraws its own conflict', async () => {

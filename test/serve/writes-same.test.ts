@@ -2,13 +2,24 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Planner } from '../outbox/plans.ts'
+import { streamNamed } from '../../src/catalog/catalog.ts'
+import { writes } from '../../src/catalog/writes.ts'
+import { recordTag } from '../../src/serve/rights.ts'
+import type { Caller } from '../../src/serve/types.ts'
+import { payloadOf } from '../../src/serve/writes/records.ts'
+import { effects } from '../outbox/effects.ts'
+import { type Planned, Planner } from '../outbox/plans.ts'
 import { openWrites, type WritesRig } from './writes-rig.ts'
 
 let served: WritesRig
 let planner: Planner
 beforeAll(async () => {
-  served = await openWrites({ sandbox: { size: 120 } })
+  served = await openWrites({
+    sandbox: { size: 120 },
+    env: { MIRROR_DOCUMENTS: 'on' },
+    waitMs: 100_000,
+    timeoutMs: 10_000,
+  })
   planner = new Planner(served.rig.sandbox)
 })
 afterAll(() => served[Symbol.asyncDispose]())
@@ -110,6 +121,63 @@ describe('identical requests', () => {
       expect(rows).toHaveLength(2)
     }
   })
+})
+
+describe('a request that comes again with its key', () => {
+  /** The tag of a record as the mirror shows it; null: it has none. */
+  const tagOf = async ({ stream: name, target }: Planned): Promise<string | null> => {
+    const { stream, key } = { stream: streamNamed(name), key: Object.values(target).map(String) }
+    const payload = key.length < stream.key.length ? null : await payloadOf(served.rig.database.pool, stream, key)
+    return payload === null ? null : `"${recordTag(served.callers.writer as Caller, { stream, key }, payload)}"`
+  }
+
+  it('is answered as before, for each of the 22 writes and whatever condition it carries', async () => {
+    const conditions = ['none', 'any', 'own', 'listed', 'weak', 'no other', 'not any'] as const
+    const headersFor = (condition: (typeof conditions)[number], tag: string): Record<string, string> => {
+      const headers = { any: '*', own: tag, listed: `"x", ${tag}`, weak: `W/${tag}` } as Record<string, string>
+      if (condition === 'no other') return { 'if-none-match': '"x"' }
+      if (condition === 'not any') return { 'if-none-match': '*' }
+      return headers[condition] === undefined ? {} : { 'if-match': headers[condition] }
+    }
+    const draw = fc.array(fc.tuple(fc.constantFrom(...conditions), fc.option(fc.constantFrom(...conditions))), {
+      ...{ minLength: writes.length, maxLength: writes.length },
+    })
+    let taken = 0
+    await fc.assert(
+      fc.asyncProperty(draw, async (drawn) => {
+        const plan = planner.plan()
+        expect(new Set(plan.map(({ operation }) => operation)).size).toBe(writes.length)
+        const repeated = async (planned: Planned, index: number): Promise<void> => {
+          const { operation, method, path, body, stream, target, effect } = planned
+          if (method !== 'POST') await served.rig.mirror(stream, planned.key)
+          const [first, second] = drawn[index] ?? ['none', null]
+          const key = { 'idempotency-key': mark() }
+          const conditioned = async (condition: (typeof conditions)[number]) =>
+            headersFor(condition, (await tagOf(planned)) ?? '"none"')
+          const send = (headers: Record<string, string>) =>
+            served.send({ method, path, ...(method !== 'DELETE' && { body }), headers: { ...key, ...headers } })
+          const before = await conditioned(first)
+          const one = await send(before)
+          // One that was not taken is no change: what it is answered the next time depends on its condition alone.
+          const isTaken = ![400, 412].includes(one.status)
+          // Some programs repeat the request as it was, others read the record again first.
+          const two = await send(isTaken && second !== null ? await conditioned(second) : before)
+          const told = `${operation} ${JSON.stringify(target)} ${first}, then ${second ?? 'the same'}`
+          expect([two.status, two.text], told).toEqual([one.status, one.text])
+          expect(isTaken, `${told}: ${one.text}`).toBe(
+            method === 'POST' ? first === 'none' : !['weak', 'not any'].includes(first),
+          )
+          if (isTaken) {
+            taken++
+            expect(effects(served.rig.sandbox, planned), told).toBe(1)
+          } else if (effect !== null && method === 'POST') expect(effects(served.rig.sandbox, planned), told).toBe(0)
+        }
+        await Promise.all(plan.map(repeated))
+      }),
+      { numRuns: 3, endOnFailure: true }, // each run takes records of its own
+    )
+    expect(taken).toBeGreaterThan(writes.length)
+  }, 120_000)
 })
 
 describe('a key that names one request', () => {

@@ -1,6 +1,7 @@
 // The sender of a request to `serve`. Each request reads `sync.access_tokens` once, shared with those of the same
 // moment, so that a token is refused from the moment it is revoked.
 
+import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AuthSetting } from '../../config.ts'
 import type { Queryable } from '../../database/sql.ts'
@@ -52,7 +53,7 @@ type Parts = {
 export const isRefusal = (answer: Caller | AccessRefusal): answer is AccessRefusal => 'status' in answer
 
 /** Users of this machine may read without a token, as with the operator's pages. */
-const localCaller: Caller = { token: null, role: null, companies: null, personal: false, write: false }
+const localCaller: Caller = { token: null, role: null, companies: null, personal: false, write: false, tagKey: '' }
 
 /** A proxy of this machine says in one of these for whom it asks. */
 const forwarding = [
@@ -73,9 +74,10 @@ const tooMany = (detail: string, seconds: number): AccessRefusal => ({
   headers: { 'retry-after': String(seconds) },
 })
 
-const callerOfToken = ({ id, name, role, companies, personal, write }: KnownToken): Caller => ({
+const callerOfToken = ({ id, name, role, companies, personal, write, hash, history }: KnownToken): Caller => ({
   token: { id, name },
   ...{ role, companies, personal, write },
+  tagKey: createHmac('sha256', hash).update(history).digest('base64url'),
 })
 
 /** Opens access: nothing to close. */

@@ -10,6 +10,7 @@ import { createTokenLimit } from '../access/token-limit.ts'
 import type { WrongTokens } from '../access/wrong-tokens.ts'
 import { problem } from '../problem.ts'
 import { send as sendAnswer } from '../writes/http.ts'
+import { namesTag } from '../writes/tags.ts'
 import { busyTimes, knownUntil } from './busy-times.ts'
 import { calendarText } from './calendar-text.ts'
 import { type Boat, readBoat } from './read-boat.ts'
@@ -82,17 +83,13 @@ type Answer = Pick<CalendarParts, 'clock' | 'settings'> & {
 function send(reply: FastifyReply, { clock, settings, boat, asOf, etag }: Answer): FastifyReply {
   const today = dateIn(settings.timeZone, clock.now())
   const text = calendarText(boat.name, busyTimes(boat, today), knownUntil(boat, today))
-  const tag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
+  const tag = createHash('sha256').update(text).digest('base64url').slice(0, 27)
   reply.headers({
-    etag: tag,
+    etag: `"${tag}"`,
     'cache-control': 'private, no-cache',
     'x-as-of': asOf.toISOString(),
     'x-content-type-options': 'nosniff',
   })
-  if (isSame(etag, tag)) return reply.code(304).send()
+  if (namesTag(etag ?? '', tag)) return reply.code(304).send()
   return reply.type('text/calendar; charset=utf-8').send(text)
 }
-
-/** Does If-None-Match name the tag? A proxy may have marked it as weak. */
-const isSame = (given: string | undefined, tag: string): boolean =>
-  (given ?? '').split(',').some((each) => ['*', tag].includes(each.trim().replace(/^W\//, '')))

@@ -40,7 +40,7 @@ const problems: Readonly<Record<string, Schema>> = {
   405: problemOf('This path does not have this method.'),
   409: problemOf('Others changed the same fields, or the record is there already. Nothing was written.', ['Location']),
   410: problemOf('The change expired before it was sent, or is no longer kept.'),
-  412: problemOf('If-Match names no version of this record.'),
+  412: problemOf('If-Match names no version of this record, or If-None-Match names the present one.'),
   413: problemOf('The body has more than 1 MB.'),
   415: problemOf('The body is not application/json.'),
   421: problemOf('The request is for another host.'),

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { stringifyJson } from '../../api/wire/json.ts'
 import type { Caller } from '../types.ts'
+import { namesTag } from '../writes/tags.ts'
 import { type Described, openApiDocument } from './document.ts'
 
 export type OpenapiDeps = {
@@ -23,11 +24,11 @@ export function registerOpenapi(app: FastifyInstance, { described, readShapes, c
     const places = JSON.stringify([...shapes].map(([stream, { items }]) => [stream, items]))
     if (last?.places !== places) {
       const made = stringifyJson(openApiDocument({ ...described, shapes }))
-      last = { places, body: made, tag: `"${createHash('sha256').update(made).digest('base64url')}"` }
+      last = { places, body: made, tag: createHash('sha256').update(made).digest('base64url') }
     }
     const { body, tag } = last
-    reply.headers({ etag: tag, 'cache-control': 'private, no-cache' })
-    if (request.headers['if-none-match'] === tag) return reply.code(304).send()
+    reply.headers({ etag: `"${tag}"`, 'cache-control': 'private, no-cache' })
+    if (namesTag(request.headers['if-none-match'] ?? '', tag)) return reply.code(304).send()
     return reply.type('application/json; charset=utf-8').send(body)
   })
 }

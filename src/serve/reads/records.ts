@@ -1,13 +1,13 @@
 // Reads that answer one record: of a list, of a collection, a document, and the user of a rental.
 
-import { parseJson, stringifyJson } from '../../api/wire/json.ts'
+import { get, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
 import { parentOf, streamNamed } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
 import { keyText } from '../../state/remembered/records.ts'
 import type { ServeContext } from '../context.ts'
 import type { Refusal } from '../problem.ts'
-import { present, presentText, textTag } from '../rights.ts'
+import { present, presentText, type RecordId, textTag } from '../rights.ts'
 import { pendingOf } from '../writes/pending.ts'
 import { outdatedSql, staleWarning, unlessAway } from './collections.ts'
 import { hasKey, parentKeyOf, recordKeyOf } from './keys.ts'
@@ -107,11 +107,11 @@ type Deps = { readonly context: ServeContext; readonly through: Through }
 /** A record as it is served. */
 export function servedRecord(
   { caller }: Pick<ReadRequest, 'caller'>,
-  stream: StreamDef,
+  record: RecordId,
   { payload, asOf, headers = {} }: { payload: string; asOf: Date; headers?: Readonly<Record<string, string>> },
 ): Served {
-  const body = presentText(caller, stream, payload)
-  return { body, asOf, tag: textTag(caller, stream, body), headers }
+  const body = presentText(caller, record.stream, payload)
+  return { body, asOf, tag: textTag(caller, record, body), headers }
 }
 
 type Found = Row & { readonly payload: string; readonly readAt: Date }
@@ -151,14 +151,15 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
         throw notKnown(`The mirror does not hold ${what}, and the API could not be asked.`, said.retryAfterS)
       const asOf = later(before.readAt, before.asOf) ?? before.readAt
       const headers = { warning: '111 - "Revalidation Failed"' }
-      return servedRecord(request, stream, { payload: before.payload, asOf, headers })
+      return servedRecord(request, { stream, key }, { payload: before.payload, asOf, headers })
     }
     // As it is stored, so that its tag is that of later answers.
     const now = said.stored ? await look(request, key) : before
-    if (said.stored && isThere(now)) return servedRecord(request, stream, { payload: now.payload, asOf: said.at })
+    if (said.stored && isThere(now))
+      return servedRecord(request, { stream, key }, { payload: now.payload, asOf: said.at })
     const served = present(request.caller, stream, said.body)
     const body = stringifyJson(served)
-    return { body, asOf: said.at, tag: textTag(request.caller, stream, body) }
+    return { body, asOf: said.at, tag: textTag(request.caller, { stream, key }, body) }
   }
 
   const answered = async (request: ReadRequest): Promise<Served> => {
@@ -182,7 +183,8 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
     if (isThere(row)) {
       if (fresh && !isErased) return await fromApi(request, key, row)
       const asOf = later(row.readAt, row.asOf) ?? row.readAt
-      return servedRecord(request, stream, { payload: row.payload, asOf, headers: outdated ? staleWarning : {} })
+      const headers = outdated ? staleWarning : {}
+      return servedRecord(request, { stream, key }, { payload: row.payload, asOf, headers })
     }
     const absent = absence(row, what)
     if (absent === null) {
@@ -221,6 +223,7 @@ async function withPending(
 
 type RelatedRow = Row & {
   readonly embedded: string | null
+  readonly ownKey: string | null
   readonly ownPayload: string | null
   readonly ownReadAt: Date | null
 }
@@ -246,7 +249,8 @@ export function relatedHandler({ context, through }: Deps, stream: StreamDef, en
       name: `serve:${stream.name}:${target.name}`,
       rows: {
         ...base.rows,
-        text: `select ${rowColumns}, t._payload #> '${steps}' as embedded, o._payload::text as "ownPayload", o._read_at as "ownReadAt"
+        text: `select ${rowColumns}, t.${identifier(link)}::text as "ownKey", t._payload #> '${steps}' as embedded,
+            o._payload::text as "ownPayload", o._read_at as "ownReadAt"
           from mirror.${identifier(stream.name)} t left join mirror.${identifier(target.name)} o
             on o.${identifier(target.key[0] ?? '')} = t.${identifier(link)} and o._deleted_at is null and not ${isStub('o')}
           where ${hasKey(stream, 't', stream.key)}`,
@@ -259,14 +263,16 @@ export function relatedHandler({ context, through }: Deps, stream: StreamDef, en
     if (isThere(row) && !fresh) {
       const asOf = later(row.readAt, row.asOf) ?? row.readAt
       if (row.embedded === null) throw notFound(`The ${related.path} of ${what}`, asOf)
+      const record = { stream: target, key: [row.ownKey ?? ''] }
       if (row.ownPayload !== null)
-        return servedRecord(request, target, { payload: row.ownPayload, asOf: later(row.ownReadAt, asOf) ?? asOf })
+        return servedRecord(request, record, { payload: row.ownPayload, asOf: later(row.ownReadAt, asOf) ?? asOf })
     }
     const said = await through.other(caller, { stream: target, endpoint, params }, false)
     if (said.kind === 'gone') throw notFound(`The ${related.path} of ${what}`, said.at)
     if (said.kind === 'failed')
       throw notKnown(`The mirror does not hold the ${related.path} of ${what}.`, said.retryAfterS)
     const body = stringifyJson(present(caller, target, said.body))
-    return { body, asOf: said.at, tag: textTag(caller, target, body) }
+    const record = { stream: target, key: [textOf(get(said.body, 'id')) ?? ''] }
+    return { body, asOf: said.at, tag: textTag(caller, record, body) }
   }
 }

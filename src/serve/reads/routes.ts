@@ -8,6 +8,7 @@ import type { ServeContext } from '../context.ts'
 import { problem, Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
 import { prefers } from '../writes/http.ts'
+import { namesTag } from '../writes/tags.ts'
 import { collectionHandler } from './collections.ts'
 import { datedHandler } from './dated.ts'
 import { createLists } from './lists.ts'
@@ -20,16 +21,19 @@ import type { Handler, ReadRequest, Served } from './types.ts'
 const directs = ({ headers }: FastifyRequest, directive: string): boolean =>
   (headers['cache-control'] ?? '').split(',').some((each) => each.trim().toLowerCase() === directive)
 
-/** Whether an If-None-Match header names this tag; weak ones count (RFC 9110, 13.1.2). */
-const matches = (header: string | undefined, tag: string): boolean =>
-  header !== undefined &&
-  (header.trim() === '*' || header.split(',').some((each) => each.trim().replace(/^W\//, '') === `"${tag}"`))
-
 /** The sender of the request. @throws Refusal */
 export async function callerOf(context: Pick<ServeContext, 'callerOf'>, request: FastifyRequest): Promise<Caller> {
   const caller = await context.callerOf(request)
   if (!isRefusal(caller)) return caller
   throw new Refusal(problem(caller.status, caller.detail, {}, caller.headers))
+}
+
+/** The same with a key for the tags of callers without a token, which hold for this history of the database, too. */
+async function readerOf(context: ServeContext, request: FastifyRequest): Promise<Caller> {
+  const caller = await callerOf(context, request)
+  if (caller.token !== null) return caller
+  const { rows } = await context.sync.database.pool.query('select mirror.feed_epoch()::text as history')
+  return { ...caller, tagKey: rows[0]?.history ?? '' }
 }
 
 /** Where the credential stands: in a header, or in this query parameter. */
@@ -90,7 +94,7 @@ function answer(context: ServeContext, request: FastifyRequest, reply: FastifyRe
   })
   if (served.tag !== null) {
     reply.header('etag', `"${served.tag}"`)
-    if (matches(request.headers['if-none-match'], served.tag)) return reply.code(304).send()
+    if (namesTag(request.headers['if-none-match'] ?? '', served.tag)) return reply.code(304).send()
   }
   return reply.type('application/json; charset=utf-8').send(served.body)
 }
@@ -118,7 +122,7 @@ export function registerReads(app: FastifyInstance, context: ServeContext): void
     for (const endpoint of readsOf(stream)) {
       const handler = handlerOf(stream, endpoint)
       app.get(urlOf(endpoint), async (request, reply) => {
-        const caller = await callerOf(context, request)
+        const caller = await readerOf(context, request)
         const served = await handler(requestOf(context, request, { caller, stream, endpoint }))
         return answer(context, request, reply, served)
       })

@@ -1,6 +1,5 @@
 // What the reads share: a request as they see it, and what they answer.
 
-import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import type { Caller } from '../types.ts'
 import type { Query } from './query.ts'
 
@@ -28,8 +27,5 @@ export type Served = {
   readonly tag: string | null
   readonly headers?: Readonly<Record<string, string>>
 }
-
-/** One of the API's reads: the stream that it answers, and its endpoint. */
-export type ServedRead = { readonly stream: StreamDef; readonly endpoint: ReadEndpoint }
 
 export type Handler = (request: ReadRequest) => Promise<Served>

@@ -6,9 +6,10 @@
 //   records.ts   what was written                   answer.ts    from the settled change to the answer
 
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { PoolClient } from 'pg'
 import type { Json, JsonObject } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
-import type { StreamDef, WriteDef } from '../../catalog/types.ts'
+import type { WriteDef } from '../../catalog/types.ts'
 import { writes } from '../../catalog/writes.ts'
 import type { Database } from '../../database/database.ts'
 import type { Logger } from '../../log.ts'
@@ -16,14 +17,15 @@ import { personalFields } from '../../outbox/veil.ts'
 import type { Privacy } from '../../state/privacy/privacy.ts'
 import { refusedDecision } from '../../state/refused-decision.ts'
 import { type Answer, problem, Refusal } from '../problem.ts'
+import { present, recordTag, refusalFor, sealedIn } from '../rights.ts'
 import type { Caller } from '../types.ts'
 import { addressOf, answerOf, answerOfAll, stateOf } from './answer.ts'
 import { askedBy, targetOf } from './body.ts'
 import { failureAnswer, headerOf, parseBody, prefers, send } from './http.ts'
 import { payloadOf, writtenBy } from './records.ts'
 import { readChanges, type SettledWatch, type WaitedChange, watchSettled } from './settled.ts'
-import { asCaller, submit, type TokenCaller } from './submit.ts'
-import { baseOf, matchTags } from './tags.ts'
+import { asCaller, type Request, submit, type TokenCaller } from './submit.ts'
+import { baseOf, matchTags, namesTag } from './tags.ts'
 
 export type WriteDeps = {
   readonly database: Database
@@ -35,10 +37,6 @@ export type WriteDeps = {
   readonly waitMs: number
   /** The sender of a request. An error with a `statusCode` becomes the answer. */
   callerOf(request: FastifyRequest): Promise<Caller>
-  /** A record of a stream as this caller may see it; null: nothing of it. */
-  present(caller: Caller, stream: StreamDef, record: Json): Json
-  /** The tag, without quotes, under which that record is served; it ends with `fieldMarks` of tags.ts. */
-  tagOf(caller: Caller, stream: StreamDef, served: Json): string
 }
 
 /** The largest body, in bytes: that of a change. */
@@ -60,42 +58,34 @@ async function writerOf(deps: WriteDeps, request: FastifyRequest): Promise<Token
   return { ...caller, token }
 }
 
-type Matched = Pick<WriteRequest, 'caller' | 'write' | 'target'> & { readonly wishes: Readonly<JsonObject> }
-
 /**
- * The base of an update that comes with If-Match, or null where any version will do.
+ * Checks the preconditions of a request. @returns the base of an update with If-Match, or null where any version will do
  * @throws Refusal 412 where the record is not the one that was served under the tag
  */
-async function matched(deps: WriteDeps, header: string, { caller, write, target, wishes }: Matched) {
+async function baseUnder(deps: WriteDeps, client: PoolClient, request: Request): Promise<JsonObject | null> {
+  const { caller, write, target, changes, match, noneMatch } = request
+  if (match === null && noneMatch === null) return null
   if (!['update', 'delete', 'remove'].includes(write.kind))
-    throw new Refusal(problem(400, 'If-Match is for PUT and DELETE of a record.'))
-  const tags = matchTags(header)
+    throw new Refusal(problem(400, 'If-Match and If-None-Match are for PUT and DELETE of a record.'))
   const stream = streamNamed(write.stream)
-  const payload = await payloadOf(deps.database.pool, stream, Object.values(target).map(String))
-  const served = payload === null ? null : deps.present(caller, stream, payload)
+  const record = { stream, key: Object.values(target).map(String) }
+  const read = (): Promise<Json> => payloadOf(client, stream, record.key)
+  const payload = refusalFor(caller, stream) === null ? await asCaller(client, caller, read) : null
+  const served = payload === null ? null : present(caller, stream, payload)
   const stale = new Refusal(problem(412, 'The record is not the one that was served under this tag. Read it again.'))
-  if (served === null) throw stale
-  if (tags === '*') return null
-  const now = deps.tagOf(caller, stream, served)
-  if (write.kind !== 'update') {
-    if (!tags.includes(now)) throw stale
-    return null
-  }
+  const now = served === null ? null : recordTag(caller, record, served)
+  if (noneMatch !== null && now !== null && namesTag(noneMatch, now)) throw stale
+  if (match === null) return null
+  const tags = matchTags(match)
+  if (served === null || now === null) throw stale
+  if (tags === '*' || (write.kind !== 'update' && tags.includes(now))) return null
+  const [seen] = (tags.includes(now) ? [now] : tags).flatMap((tag) => sealedIn(caller, record, tag) ?? [])
+  if (write.kind !== 'update' || seen === undefined) throw stale
   const hidden = new Set(personalFields(deps.privacy, write).keys())
-  for (const tag of tags) {
-    const base = baseOf(write, tag, { served, wishes, hidden })
-    if (base !== null) return base
-  }
-  throw stale
+  return baseOf(write, seen, { served, wishes: changes[0] ?? {}, hidden })
 }
 
-type WriteRequest = {
-  readonly caller: TokenCaller
-  readonly write: WriteDef
-  readonly target: JsonObject
-  readonly ids: readonly string[]
-  readonly isArray: boolean
-}
+type WriteRequest = Pick<Request, 'caller' | 'isArray'> & { readonly ids: readonly string[] }
 
 /** Queues what a request asks for. @throws Refusal */
 async function accept(
@@ -108,18 +98,17 @@ async function accept(
   const key = headerOf(request, 'idempotency-key')
   if (key !== null && (key.length < 1 || key.length > 400))
     throw new Refusal(problem(400, 'Idempotency-Key must have 1 to 400 characters.'))
-  const match = headerOf(request, 'if-match')
-  const wishes = changes[0] ?? {}
-  const base = match === null ? null : await matched(deps, match, { caller, write, target, wishes })
-  const ids = await submit(deps, { caller, write, target, changes, isArray, key, match, base })
-  return { caller, write, target, ids, isArray }
+  const [match, noneMatch] = [headerOf(request, 'if-match'), headerOf(request, 'if-none-match')]
+  const asked = { caller, write, target, changes, isArray, key, match, noneMatch }
+  const ids = await submit(deps, asked, (client) => baseUnder(deps, client, asked))
+  return { caller, ids, isArray }
 }
 
 /** What a caller may see of a change. */
 async function seenBy(deps: WriteDeps, caller: Caller, change: WaitedChange) {
   const { stream, record } = await writtenBy(deps.database.pool, change)
   return {
-    record: change.status === 'done' && record !== null ? deps.present(caller, stream, record) : null,
+    record: change.status === 'done' && record !== null ? present(caller, stream, record) : null,
     personal: caller.personal,
   }
 }

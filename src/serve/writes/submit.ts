@@ -16,7 +16,7 @@ import type { Caller } from '../types.ts'
 
 /** A write as a program asked for it. */
 export type Request = {
-  readonly caller: Caller
+  readonly caller: TokenCaller
   readonly write: WriteDef
   readonly target: JsonObject
   /** The fields of each change: one, or those of an array. */
@@ -24,10 +24,9 @@ export type Request = {
   readonly isArray: boolean
   /** Idempotency-Key, null where there is none. */
   readonly key: string | null
-  /** If-Match as it came, null where there is none. */
+  /** If-Match and If-None-Match as they came, null where there is none. */
   readonly match: string | null
-  /** Of an update: what the program saw; null: nothing, it goes over whatever is there. */
-  readonly base: JsonObject | null
+  readonly noneMatch: string | null
 }
 
 export type TokenCaller = Caller & { readonly token: NonNullable<Caller['token']> }
@@ -35,11 +34,16 @@ export type TokenCaller = Caller & { readonly token: NonNullable<Caller['token']
 /** A request without a key is the same as an earlier one for so long after that one settled, in seconds. */
 const sameForS = 600
 
-/** A hash by which two requests differ. Personal values are in it: where the installation has a key, it is made with that. */
+/**
+ * Hashes by which two requests differ: of what they ask for and, behind a dot, of If-Match. Personal values are in them: where
+ * the installation has a key, they are made with that.
+ */
 function fingerprintOf({ write, target, changes, isArray, match }: Request, privacy: Privacy | undefined): string {
-  const content = stringifyJson([write.operation, target, isArray ? [...changes] : (changes[0] ?? {}), match])
-  const plain = createHash('sha256').update(content).digest('base64url')
-  return privacy?.settings.hasher?.ofHash(plain) ?? plain
+  const asked = [write.operation, target, isArray ? [...changes] : (changes[0] ?? {}), null]
+  return [asked, ...(match === null ? [] : [match])]
+    .map((content) => createHash('sha256').update(stringifyJson(content)).digest('base64url'))
+    .map((plain) => privacy?.settings.hasher?.ofHash(plain) ?? plain)
+    .join('.')
 }
 
 type Known = { readonly id: string; readonly fingerprint: string }
@@ -121,10 +125,11 @@ export async function asCaller<T>(client: PoolClient, caller: Caller, work: () =
   return done
 }
 
-async function enqueueAll(client: PoolClient, request: Request, token: string): Promise<readonly string[]> {
-  const { caller, write, target, changes, isArray, key, base } = request
+/** @param base of an update: what the program saw; null: nothing, it goes over whatever is there */
+async function enqueueAll(client: PoolClient, request: Request, base: JsonObject | null): Promise<readonly string[]> {
+  const { caller, write, target, changes, isArray, key } = request
   // A token without a role shares its references with all others.
-  const name = key === null || caller.role !== null ? key : `${token}/${key}`
+  const name = key === null || caller.role !== null ? key : `${caller.token.id}/${key}`
   const ids: string[] = []
   try {
     await asCaller(client, caller, async () => {
@@ -158,14 +163,23 @@ async function noteRequest(client: PoolClient, ids: readonly string[], request: 
 
 type Submission = { readonly database: Database; readonly privacy?: Privacy | undefined }
 
+/** Until the transaction ends the token is not revoked, so that a revocation finds all that it has queued. @throws Refusal 401 */
+async function holdToken(client: PoolClient, token: string): Promise<void> {
+  const held = 'select revoked_at from sync.access_tokens where id = $1 for share'
+  const { rows } = await client.query<{ revoked_at: Date | null }>(held, [token])
+  if (rows[0]?.revoked_at != null) throw new Refusal(problem(401, 'This access token was revoked.'))
+}
+
 /**
- * Queues what a request asks for, or finds the changes that it has queued before.
+ * Queues what a request asks for, or finds the changes that it has queued before, whatever has changed since then. `baseOf`
+ * checks the preconditions, and returns the base for `enqueueAll`.
  * @returns the ids of the changes, in the order of the request
- * @throws Refusal 400, 403, 422 or 429 with what the outbox says; BoatMirrorError DATABASE_* where it can't be reached
+ * @throws Refusal 400, 401, 403, 412, 422 or 429; BoatMirrorError DATABASE_* where it can't be reached
  */
 export async function submit(
   { database, privacy }: Submission,
-  request: Request & { readonly caller: TokenCaller },
+  request: Request,
+  baseOf: (client: PoolClient) => Promise<JsonObject | null>,
 ): Promise<readonly string[]> {
   const token = request.caller.token.id
   const { key } = request
@@ -175,10 +189,12 @@ export async function submit(
     if (key !== null) await lock(client, ['key', token, key])
     await lock(client, ['content', token, fingerprint])
     const known = key === null ? await knownByContent(client, token, fingerprint) : await knownByKey(client, token, key)
-    if (known.some((each) => each.fingerprint !== fingerprint))
+    // Who repeats a request after a lost answer may have read the record again, and has its new tag: that is no other request.
+    if (known.some((each) => each.fingerprint.split('.')[0] !== fingerprint.split('.')[0]))
       throw new Refusal(problem(422, 'This Idempotency-Key was used for another request.'))
     if (known.length > 0) return known.map(({ id }) => id)
-    const ids = await enqueueAll(client, request, token)
+    await holdToken(client, token)
+    const ids = await enqueueAll(client, request, await baseOf(client))
     await noteRequest(client, ids, request, [token, fingerprint])
     return ids
   })

@@ -46,11 +46,17 @@ export function fieldMarks(stream: StreamDef, served: Json): string {
   return marks.length === 0 ? '' : `-${marks.join('')}`
 }
 
+const listed = /(?:^|,)\s*(W\/)?"([^"]*)"\s*(?=,|$)/g
+
 /** The tags of an If-Match header, without quotes. Weak ones match nothing (RFC 9110, 13.1.1). `*`: any version. */
 export function matchTags(header: string): readonly string[] | '*' {
   if (header.trim() === '*') return '*'
-  return [...header.matchAll(/(W\/)?"([^"]*)"/g)].flatMap(([, weak, tag = '']) => (weak === undefined ? [tag] : []))
+  return [...header.matchAll(listed)].flatMap(([, weak, tag = '']) => (weak === undefined ? [tag] : []))
 }
+
+/** Whether an If-None-Match header names this tag. Weak ones count (RFC 9110, 13.1.2): a proxy may have marked it so. */
+export const namesTag = (header: string, tag: string): boolean =>
+  header.trim() === '*' || [...header.matchAll(listed)].some(([, , each]) => each === tag)
 
 type Versions = {
   /** The record as the mirror shows it now, and as it would be served. */
