@@ -30,7 +30,7 @@ type Options = {
   readonly queue: Queue | 'both'
   readonly workers: number
   readonly size: number
-  readonly only: 'storm' | 'syncs' | 'changes' | 'feed' | 'all'
+  readonly only: 'storm' | 'syncs' | 'changes' | 'feed' | 'ground' | 'all'
 }
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -41,10 +41,10 @@ function runMatrix(only: Options['only']): number {
     syncs: ['chaos/kill-campaign'],
     changes: ['chaos/push-campaign'],
     feed: ['mirror/consumers', 'mirror/feed-copies', 'messages/webhook'],
-    all: ['chaos/kill-campaign', 'chaos/push-campaign', 'mirror/consumers', 'mirror/feed-copies', 'messages/webhook'],
-    storm: [],
+    ground: ['chaos/ground-campaign', 'outbox/ground'],
   }
-  const args = files[only].map((name) => `test/${name}.test.ts`)
+  const chosen = only === 'storm' ? [] : only === 'all' ? Object.values(files).flat() : files[only]
+  const args = chosen.map((name) => `test/${name}.test.ts`)
   if (args.length === 0) return 0
   const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...args], {
     stdio: 'inherit',
@@ -106,9 +106,9 @@ const program = new Command('npm run chaos --')
   .addOption(
     new Option(
       '--only <campaign>',
-      'storm: all faults at once; syncs, changes, feed: one fault at a time; all: all of them',
+      'storm: all faults at once; syncs, changes, feed: one fault at a time; ground: databases that go back or are copied; all: all of them',
     )
-      .choices(['storm', 'syncs', 'changes', 'feed', 'all'])
+      .choices(['storm', 'syncs', 'changes', 'feed', 'ground', 'all'])
       .default('storm'),
   )
   .allowExcessArguments(false)

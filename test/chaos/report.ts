@@ -7,6 +7,6 @@ import { writeResult } from '../../scripts/results.ts'
 export const isFull = process.env.CHAOS === 'full'
 
 /** In a full campaign, writes its result. */
-export function report(campaign: 'syncs' | 'changes', lines: readonly string[]): void {
+export function report(campaign: 'syncs' | 'changes' | 'ground', lines: readonly string[]): void {
   if (isFull) writeResult(`chaos-${campaign}`, `npm run chaos -- --only ${campaign}`, lines)
 }

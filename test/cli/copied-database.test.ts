@@ -43,7 +43,10 @@ it('name what waits first, and the commands that decide about it', async () => {
   expect(pushed.code).toBe(3)
   expect(pushed.stdout).toContain('This database is a copy of another one. 1 change queued before is not sent')
   const { attention } = JSON.parse((await run('status --json', copy)).stdout)
-  expect(attention[0]).toMatchObject({ kind: 'copied', commands: ['boat-mirror moved database gone', 'boat-mirror moved database lives'] })
+  expect(attention[0]).toMatchObject({
+    kind: 'copied',
+    commands: ['boat-mirror moved database gone', 'boat-mirror moved database lives'],
+  })
   expect(sandbox.requests().some(({ method, path }) => method === 'POST' && path.endsWith('/payments'))).toBe(false)
 
   const error = errorOf(await run('moved database dead', copy))

@@ -2,8 +2,10 @@
 // TEST_POSTGRES_VERSION, which disappears afterwards;
 // and servers of a test's own, which may be stopped and started.
 
+import { execFile } from 'node:child_process'
 import { chown, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
 import { chooseIdentity } from '../../src/embedded/identity.ts'
 import { clusterFolder, type Settings } from '../../src/embedded/server.ts'
@@ -56,6 +58,10 @@ async function open(
 export type StopMode = 'fast' | 'immediate'
 
 export type OwnPostgres = TestPostgres & {
+  /** Postgres's own files. */
+  readonly folder: string
+  /** Gives files that a test put there to the account of the server. */
+  adopt(): Promise<void>
   stop(mode: StopMode): Promise<void>
   /** Starts it with the port and the settings it had, whether it was stopped or has crashed; one that runs is left alone. */
   start(): Promise<void>
@@ -92,6 +98,10 @@ export async function openOwnPostgres(dataDir: string, settings: Settings = {}):
     close,
     stop,
     start,
+    folder,
+    adopt: async () => {
+      if (identity !== null) await promisify(execFile)('chown', ['-R', `${identity.uid}:${identity.gid}`, folder])
+    },
     becomeStandby: async () => {
       await stop('fast')
       const signal = join(folder, 'standby.signal')

@@ -38,9 +38,8 @@ begin
   elsif not change.departed and exists (select from outbox.queue b
       where b.aggregate = change.aggregate and b.id < change.id and b.status in ({{holding}})) then
     return jsonb_build_object('status', 'queued', 'error', 'An earlier change of the same record goes first.');
-  elsif change.aggregate like 'user:%' and exists (select from sync.erased e
-      where e.stream = 'users' and e.key = substr(change.aggregate, 6)) then
-    return jsonb_build_object('status', 'failed', 'error', format('Not sent: user %s is erased.', substr(change.aggregate, 6)));
+  elsif outbox.erased_user(change) is not null then
+    return jsonb_build_object('status', 'failed', 'error', format('Not sent: user %s is erased.', outbox.erased_user(change)));
   elsif ({{role_missing}}) is not null then
     return jsonb_build_object('status', 'queued', 'error', {{role_missing}});
   end if;
