@@ -11,7 +11,8 @@ export function openStormPool(url: string, name: string, max: number, searchPath
     application_name: name,
     query_timeout: 60_000,
     connectionTimeoutMillis: 30_000,
-    options: `-c timezone=UTC -c search_path=${searchPath}`,
+    // What a partner relies on is its own business where the server's default is off.
+    options: `-c timezone=UTC -c search_path=${searchPath} -c synchronous_commit=on`,
   })
   const ignore = (): void => {}
   pool.on('error', ignore)
