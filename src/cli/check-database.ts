@@ -17,6 +17,7 @@ import { isCurrent, type MigrationStatus, migrationStatus, missingOf } from '../
 import { roleGaps } from '../schema/roles.ts'
 import { assertNamesFree, assertSuitable } from '../schema/suitable.ts'
 import { repeatingReads } from '../state/due/reads.ts'
+import { newerProgram } from '../state/release.ts'
 import { shownAddress } from '../text.ts'
 import { checkPooler } from './check-pooler.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
@@ -78,17 +79,7 @@ async function readsFinding({ readEconomy }: Config, { pool }: Database): Promis
 
 async function schemaFinding(config: Config, database: Database, schema: MigrationStatus): Promise<Finding> {
   if (isCurrent(schema)) return ok('schema', `up to date: ${schema.applied.at(-1) ?? 'nothing applied'}`)
-  if (schema.unknown.length > 0)
-    return failed(
-      'schema',
-      new BoatMirrorError(
-        'DATABASE_SCHEMA',
-        `A newer version of boat-mirror has migrated the database: ${schema.unknown.join(', ')}.`,
-        {
-          remedy: 'Use the newer version of boat-mirror with this database.',
-        },
-      ),
-    )
+  if (schema.unknown.length > 0) return failed('schema', newerProgram(schema.unknown))
   const missing = missingOf(schema)
   const allowed = await mayCreate(database.pool)
   if (config.autoMigrate && allowed)

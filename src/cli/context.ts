@@ -27,7 +27,7 @@ export type CommandContext = {
   /** The variables it was read from: the process's own, and those of `.env` that it has not. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly log: Logger
-  /** Aborted by {@link endSignals}, and when `privacy apply` forbids this process to write. */
+  /** Aborted by {@link endSignals}, and when `privacy apply` or a newer program forbids this process to write. */
   readonly signal: AbortSignal
   /** Opens all that a sync needs; starts the sandbox, or attaches to a running one, when no API is configured. */
   open(options: OpenOptions): Promise<OpenedApp>
@@ -63,7 +63,7 @@ const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
 
 /** Why a command was stopped that no signal has ended; null: it was not. */
 const fencedBy = ({ reason }: AbortSignal): BoatMirrorError | null =>
-  reason instanceof BoatMirrorError && reason.code === 'PRIVACY_DIFFERS' ? reason : null
+  reason instanceof BoatMirrorError && reason.code !== 'ABORTED' ? reason : null
 
 /** Runs a command that stays: again while a database that has answered is gone. Once it has started, its parts wait for it. */
 async function outlast(run: (onAnswered: () => void) => ReturnType<Run>, log: Logger, signal: AbortSignal) {

@@ -10,6 +10,7 @@ import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { makeLogMonths } from '../mirror/log-months.ts'
+import { newerProgram, newerRelease, release } from '../state/release.ts'
 import { repeatableSteps, repeatableVersion } from './repeatable-steps.ts'
 import { replaceViews } from './replace-views.ts'
 import { roleGaps } from './roles.ts'
@@ -53,6 +54,9 @@ function refuseUnconverted(names: readonly string[]): void {
   })
 }
 
+/** What sync.repeatable holds of this program. */
+const versionHere = (): string => `${release.number}.${repeatableVersion}`
+
 async function readStatus(db: Queryable): Promise<MigrationStatus> {
   await supportedVersion(db)
   const known = Object.keys(migrations)
@@ -61,8 +65,8 @@ async function readStatus(db: Queryable): Promise<MigrationStatus> {
   return {
     applied: state.names.filter((name) => known.includes(name)),
     pending: known.filter((name) => !state.names.includes(name)),
-    unknown: state.names.filter((name) => !known.includes(name)),
-    repeatableCurrent: state.version === repeatableVersion,
+    unknown: [...state.names.filter((name) => !known.includes(name)), ...newerRelease(state.version)],
+    repeatableCurrent: state.version === versionHere(),
   }
 }
 
@@ -75,12 +79,7 @@ export const missingOf = ({ pending }: MigrationStatus): string =>
   pending.length > 0 ? pending.join(', ') : 'views and functions of this version'
 
 function refuseNewer({ unknown }: Pick<MigrationStatus, 'unknown'>): void {
-  if (unknown.length === 0) return
-  throw new BoatMirrorError(
-    'DATABASE_SCHEMA',
-    `The database was migrated by a newer program (${unknown.join(', ')}).`,
-    { remedy: 'Use the newer version of boat-mirror with this database.' },
-  )
+  if (unknown.length > 0) throw newerProgram(unknown)
 }
 
 type MigrateOptions = {
@@ -140,6 +139,9 @@ async function upgrade(client: pg.PoolClient, signal: AbortSignal | undefined): 
   const { pending } = status
   refuseNewer(status)
   if (isCurrent(status) && (await roleGaps(client)).ungranted.length === 0) return [] // another migrate was here
+  // Older programs that still run find this before they write again (state/privacy). First of all: they may hold no lock and wait here.
+  await client.query(`do $$ begin if exists (select from pg_tables where schemaname = 'sync' and tablename = 'privacy')
+    then update sync.privacy set generation = generation + 1; end if; end $$`)
   if (status.applied.length === 0) await assertNamesFree(client)
   // The same table as Kysely's own Migrator. That one takes a lock of the session, which a pooler passes on to the
   // next client.
@@ -170,7 +172,7 @@ async function applyRepeatable(client: pg.PoolClient): Promise<void> {
   await client.query(
     `insert into sync.repeatable (version) values ($1)
      on conflict (only_row) do update set version = excluded.version, applied_at = clock_timestamp()`,
-    [repeatableVersion],
+    [versionHere()],
   )
 }
 

@@ -422,7 +422,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.privacy.columns': 'Columns with another mode: {"users.email": "keep"}.',
   'column sync.privacy.key_fingerprint': 'Identifies PERSONAL_DATA_KEY without revealing it; null: nothing is hashed.',
   'column sync.privacy.generation':
-    'Counts changes of this row and of sync.erased. A process that knows an older number writes nothing.',
+    'Counts changes of this row, of sync.erased and of the schema. A process that knows an older number writes nothing.',
   'column sync.privacy.applying':
     'Progress of `privacy apply`, by table; null: it is not running. Until it ends, no process works.',
   'column sync.privacy.set_at': 'When the settings were written; null: the database is older than these settings.',
@@ -463,6 +463,6 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.settings.api': 'The API that filled this mirror: its address, or `sandbox`; null: not known yet.',
   'table sync.repeatable': 'The applied version of comments, views, functions and grants.',
   'column sync.repeatable.only_row': 'Always true: there is one row.',
-  'column sync.repeatable.version': 'Hash of all repeatable steps.',
+  'column sync.repeatable.version': 'Number of the release and hash of all repeatable steps.',
   'column sync.repeatable.applied_at': 'When they were applied.',
 }

@@ -96,12 +96,10 @@ async function afterFailure(
     return 'lost'
   }
   // What was read by rules that were changed meanwhile is dropped, and read again: by who knows the new ones.
-  const isReadAgain = error instanceof BoatMirrorError && error.code === 'PRIVACY_DIFFERS'
-  if (stopped || isReadAgain) {
-    await returnTask(database.pool, task, {
-      delayMs: isReadAgain && error.kind === 'fatal' ? fencedMs : 0,
-      error: null,
-    })
+  const isOld = error instanceof BoatMirrorError && (error.code === 'PRIVACY_DIFFERS' || error.kind === 'abort')
+  if (stopped || isOld) {
+    const isFenced = isOld && (error.kind === 'fatal' || error.code === 'DATABASE_SCHEMA')
+    await returnTask(database.pool, task, { delayMs: isFenced ? fencedMs : 0, error: null })
     return 'returned'
   }
   const passing = error instanceof BoatMirrorError ? error.kind === 'retry' : true

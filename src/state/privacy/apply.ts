@@ -7,6 +7,7 @@ import type { Database } from '../../database/database.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { createRequest } from '../due/requests.ts'
+import { newerProgram, newerRelease } from '../release.ts'
 import { type Privacy, privacyOf } from './privacy.ts'
 import type { Rewrite, StepOptions } from './rewrite.ts'
 import { type Action, actionOf, changesValues, fingerprintOf, type PrivacySettings, personalColumns } from './rules.ts'
@@ -66,7 +67,7 @@ function applyingOf(stored: StoredPrivacy, settings: PrivacySettings): Applying 
   return { rereads, recordHashes, done: {} }
 }
 
-/** Takes the lock that only one apply can hold. @throws BoatMirrorError DATABASE_BUSY */
+/** Takes the lock that only one apply can hold. @throws BoatMirrorError DATABASE_BUSY, DATABASE_SCHEMA */
 async function alone(client: PoolClient): Promise<void> {
   const { rows } = await client.query<{ free: boolean }>(
     `select pg_try_advisory_xact_lock(hashtext('boat-mirror.privacy-apply')) as free`,
@@ -75,6 +76,8 @@ async function alone(client: PoolClient): Promise<void> {
     throw new BoatMirrorError('DATABASE_BUSY', 'Another `privacy apply` is running on this database.', {
       remedy: 'Wait until it ends.',
     })
+  const newer = newerRelease((await readStored(client)).schema)
+  if (newer.length > 0) throw newerProgram(newer)
 }
 
 /** Writes the new settings, unless they are current: after this, no process with others commits records. */

@@ -6,6 +6,7 @@ import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import type { Column, StreamDef } from '../../catalog/types.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
+import { newerProgram, newerRelease } from '../release.ts'
 import { keyText } from '../remembered/records.ts'
 import { type Erased, Protector, throughText } from './protect.ts'
 import { changesValues, type PrivacySettings } from './rules.ts'
@@ -29,12 +30,13 @@ export type Privacy = {
   /**
    * To be called in each transaction that writes records, before it writes: the rules by which they were protected are still
    * those of the database, and stay so until it ends.
-   * @throws BoatMirrorError PRIVACY_DIFFERS; of kind `abort` when only who is erased has changed: what was read is read again.
+   * @throws BoatMirrorError DATABASE_SCHEMA when a newer program has migrated it; PRIVACY_DIFFERS, of kind `abort` when only who is
+   * erased has changed: what was read is read again.
    */
   assertCurrent(client: Queryable): Promise<void>
 }
 
-/** Called when the database holds other settings by now: the process must stop. */
+/** Called when the database holds other settings, or the schema of a newer program, by now: the process must stop. */
 type OnFenced = (error: BoatMirrorError) => void
 
 /**
@@ -54,6 +56,8 @@ export async function openPrivacy(
 
 /** Why a process with these settings must not work on the database; null: it may. */
 function refusalOf(stored: StoredPrivacy, settings: PrivacySettings): BoatMirrorError | null {
+  const newer = newerRelease(stored.schema)
+  if (newer.length > 0) return newerProgram(newer, 'abort')
   const difference = differenceOf(stored, settings)
   if (difference !== null)
     return new BoatMirrorError('PRIVACY_DIFFERS', `The database has other settings for personal data: ${difference}.`, {

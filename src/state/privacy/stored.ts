@@ -16,6 +16,8 @@ export type StoredPrivacy = {
   readonly setAt: Date | null
   /** The position of an unfinished `privacy apply`; null: none is running. */
   readonly applying: Applying | null
+  /** The schema that was applied: see sync.repeatable. */
+  readonly schema: string
 }
 
 /** What happens to the hashes by which a sync sees whether a record has changed. */
@@ -33,7 +35,8 @@ export type Applying = {
 /** Reads the settings; `for share` keeps them unchanged until the transaction ends. */
 export async function readStored(db: Queryable, lock: '' | 'for share' = ''): Promise<StoredPrivacy> {
   const { rows } = await db.query<StoredPrivacy>(
-    `select mode, columns, key_fingerprint as fingerprint, generation::text, set_at as "setAt", applying
+    `select mode, columns, key_fingerprint as fingerprint, generation::text, set_at as "setAt", applying,
+       (select version from sync.repeatable) as schema
      from sync.privacy ${lock}`,
   )
   const [row] = rows

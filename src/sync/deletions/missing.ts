@@ -49,6 +49,7 @@ async function compareAndEnd(run: TaskRun<'list'>, at: Checkpoint): Promise<void
   const { doubts } = at
   const isComplete = doubts.length === 0
   await context.database.transaction(async (client) => {
+    await context.privacy?.assertCurrent(client)
     if (isComplete && verdict.kind === 'hold') {
       const plan = { reason: verdict.reason, live, seen, missing, deletedWithin24Hours }
       await holdDeletions(client, task.runId, missedKeys(client, task.runId), plan)
