@@ -38,6 +38,7 @@ const reactions: Readonly<Record<string, Reaction>> = {
   '55P03': { code: 'DATABASE_BUSY', remedy: 'Try again when the other transaction has ended.' }, // lock_not_available
   '57014': { code: 'DATABASE_BUSY', remedy: 'Look for long transactions and locks in pg_stat_activity.' }, // query_canceled, by a timeout
   '25P03': { code: 'DATABASE_BUSY', remedy: 'Try again.' }, // idle_in_transaction_session_timeout
+  '53100': { code: 'DATABASE_BUSY', remedy: 'Free some space on the disk of Postgres. The work then continues.' }, // disk_full
   '53': { code: 'DATABASE_BUSY', remedy: 'Give Postgres more disk space or memory.' }, // insufficient_resources
 }
 

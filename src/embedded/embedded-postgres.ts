@@ -2,10 +2,11 @@
 // the last. The files on disk decide, so a server orphaned by SIGKILL is found and used.
 
 import { join, resolve } from 'node:path'
-import type { Logger } from '../log.ts'
+import { messageOf } from '../errors.ts'
+import { atMostEvery, type Logger } from '../log.ts'
 import { findPackage, prepareBinaries, removeOldCopies } from './binaries.ts'
 import { ensureDatabase } from './connection.ts'
-import { told, unavailable } from './failures.ts'
+import { assertSpace, told, unavailable } from './failures.ts'
 import { chooseIdentity } from './identity.ts'
 import { enter, leave, withLock } from './lock.ts'
 import { chooseLocation, prepareDataDir } from './places.ts'
@@ -14,6 +15,7 @@ import {
   clusterFolder,
   createCluster,
   findRunning,
+  hasEnded,
   majorOf,
   type Settings,
   startServer,
@@ -98,15 +100,17 @@ async function openLocked(dataDir: string, options: EmbeddedOptions): Promise<Em
     await ensureDatabase(state, port)
     const event = found === null ? 'embedded_started' : 'embedded_attached'
     options.log.debug({ event, port, location: cluster.location }, 'embedded database is open')
+    const stopKeeping = options.readOnlyAttach ? undefined : keepRunning(dataDir, cluster, { ...state, port }, options)
     let closed: Promise<void> | undefined
     return {
       url: addressOf(state, port),
       startedHere: found === null,
       binDir: cluster.binaries.binDir,
       location: cluster.location,
-      close: () => {
+      close: async () => {
+        await stopKeeping?.()
         closed ??= giveUp(dataDir, holder, cluster, options.log)
-        return closed
+        await closed
       },
     }
   } catch (error) {
@@ -135,11 +139,7 @@ async function prepare(dataDir: string, options: EmbeddedOptions): Promise<{ clu
   const { location } = state
   const folder = clusterFolder(location)
   const made = await majorOf(folder)
-  if (made === null && state.created)
-    throw unavailable(
-      `The database that was in ${folder} is gone`,
-      `Restore it from a backup, remove ${join(dataDir, 'embedded.json')} to begin with an empty one`,
-    )
+  if (made === null && state.created) throw gone(dataDir, folder)
   const binaries = await prepareBinaries(source, location, identity)
   if (made !== null && made !== binaries.major)
     throw unavailable(
@@ -160,6 +160,45 @@ async function start(cluster: Cluster, state: State, options: EmbeddedOptions): 
   return startServer(cluster, state, options.settings ?? {})
 }
 
+const gone = (dataDir: string, folder: string): Error =>
+  unavailable(
+    `The database that was in ${folder} is gone`,
+    `Restore it from a backup, remove ${join(dataDir, 'embedded.json')} to begin with an empty one`,
+  )
+
+const lookEveryMs = 2_000
+
+/** Starts the server again where it has ended, as Postgres does when its disk is full. @returns what ends the keeping */
+function keepRunning(dataDir: string, cluster: Cluster, state: State, options: EmbeddedOptions): () => Promise<void> {
+  const { log, settings = {} } = options
+  const { folder } = cluster
+  const isNews = atMostEvery(30_000)
+  const look = async (): Promise<void> => {
+    if ((await majorOf(folder)) === null) throw gone(dataDir, folder)
+    if (!(await hasEnded(folder))) return await assertSpace(folder)
+    await withLock(join(dataDir, 'lock'), async () => {
+      if ((await findRunning(folder, state)) !== null) return
+      const port = await startServer(cluster, state, settings)
+      const where = port === state.port ? '' : ` on port ${port}: restart this process`
+      log.warn({ event: 'embedded_restarted' }, `the embedded database had ended and runs again${where}`)
+    })
+  }
+  let looking: Promise<void> | undefined
+  const timer = setInterval(async () => {
+    looking ??= look().catch((error: unknown) => {
+      const failure = told(error, dataDir)
+      if (isNews('')) log.error({ event: 'embedded_failing', err: failure }, messageOf(failure))
+    })
+    await looking
+    looking = undefined
+  }, lookEveryMs)
+  timer.unref()
+  return async () => {
+    clearInterval(timer)
+    await looking
+  }
+}
+
 async function giveUp(dataDir: string, holder: string, cluster: Cluster, log: Logger): Promise<void> {
   try {
     await withLock(join(dataDir, 'lock'), async () => {
@@ -168,7 +207,8 @@ async function giveUp(dataDir: string, holder: string, cluster: Cluster, log: Lo
       log.debug({ event: 'embedded_stopped', location: cluster.location }, 'embedded database stopped')
     })
   } catch (error) {
-    throw told(error, dataDir)
+    // What the command has done stays done; the next one finds the server and uses it.
+    log.warn({ event: 'embedded_left_on', err: told(error, dataDir) }, 'the embedded database could not be stopped')
   }
 }
 

@@ -63,6 +63,12 @@ export function lastWords(output: string): string {
   return chosen.slice(-3).join(' · ') || 'it said nothing'
 }
 
+/** @throws BoatMirrorError EMBEDDED_UNAVAILABLE on a full disk: what Postgres itself says names no folder. */
+export async function assertSpace(folder: string): Promise<void> {
+  if ((await freeSpace(folder)) === 0)
+    throw unavailable(`The disk of the embedded database in ${folder} is full`, 'Free some space there')
+}
+
 async function freeSpace(folder: string): Promise<number | null> {
   try {
     const { bavail, bsize } = await statfs(folder)

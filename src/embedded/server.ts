@@ -150,6 +150,12 @@ export async function startServer(cluster: Cluster, state: State, settings: Sett
   }
 }
 
+/** Has the server of this folder ended? Asks no server, so it may be asked often. */
+export async function hasEnded(folder: string): Promise<boolean> {
+  const pidFile = await readPidFile(folder)
+  return pidFile === null || !isPostmaster(pidFile.pid, folder)
+}
+
 /** Stops the server: open connections end, everything committed is on disk. */
 export async function stopServer(cluster: Cluster): Promise<void> {
   const args = ['stop', '-w', '-t', String(stopLimitSeconds), '-s', '-m', 'fast', '-D', cluster.folder]

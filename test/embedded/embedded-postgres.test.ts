@@ -88,6 +88,17 @@ describe('an embedded database', () => {
     }
   })
 
+  it('runs again for who has it open when it has ended, as Postgres does on a full disk', async () => {
+    const { url, location } = await open()
+    const pid = async (): Promise<number> =>
+      Number.parseInt(await readFile(join(location, 'postgres', 'postmaster.pid'), 'utf8').catch(() => ''), 10)
+    const first = await pid()
+    process.kill(first, 'SIGINT')
+    await expect
+      .poll(async () => (await answers(url)) && (await pid()) !== first, { timeout: 120_000, interval: 100 })
+      .toBe(true)
+  }, 150_000)
+
   it('is attached to a second time by the same process, and stops with the last close; closing twice is allowed', async () => {
     const first = await open()
     const second = await open()

@@ -28,16 +28,16 @@ const takeOverMs = 500
 const ownerPatienceMs = 10_000
 
 /** The errors of a file system that cannot be written; ENOENT also for one mounted read-only. */
-const notWritable: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR'])
+const notWritable = /^(EACCES|EPERM|EROFS|ENOENT|ENOTDIR|ENOSPC|EDQUOT)$/
 
 /** The sandbox is what runs where no API is named: in a container, mostly by oversight. */
 function explained(error: unknown, dataDir: string): unknown {
-  if (!notWritable.has((error as NodeJS.ErrnoException).code)) return error
+  if (!notWritable.test((error as NodeJS.ErrnoException).code ?? '')) return error
   return new BoatMirrorError(
     'CONFIG_INVALID',
     `API_BASE_URL is not set, so the built-in sandbox is used, but it cannot write to DATA_DIR (${dataDir}): ${messageOf(error)}`,
     {
-      remedy: 'Set API_BASE_URL to the root of the API, or DATA_DIR to a writable folder.',
+      remedy: 'Set API_BASE_URL to the root of the API, or DATA_DIR to a writable folder with some free space.',
       cause: error,
     },
   )
@@ -148,7 +148,8 @@ async function host(dataDir: string, known: SandboxFile | null, log: Logger): Pr
     const stop = async (): Promise<void> => {
       await sandbox.close()
       await journal.stop()
-      await writeSandboxFile(dataDir, { ...file, owner: nobody })
+      // The mark of this process counts for nothing once it has ended.
+      await writeSandboxFile(dataDir, { ...file, owner: nobody }).catch(() => undefined)
     }
     return { url: sandbox.url, stop }
   } catch (error) {
