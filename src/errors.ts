@@ -61,6 +61,7 @@ export const errorCodes = {
   PRIVACY_DIFFERS: fatal(
     'PERSONAL_DATA, PERSONAL_DATA_KEY or `privacy` differs from the settings that this database was filled with.',
   ),
+  OUTPUT_LOST: fatal('What a command prints could not be written, and it is its result or a secret.'),
   LEASE_LOST: abort('Another worker took over this task; its uncommitted work is discarded.'),
   ABORTED: abort('The program was asked to stop.'),
   INTERNAL: fatal('An error in Boat Mirror itself.'),

@@ -2,7 +2,7 @@
 // logged by callers (ids, counts, codes); bodies, tokens and personal data never are.
 
 import { type Logger as PinoLogger, pino, stdSerializers, stdTimeFunctions } from 'pino'
-import pretty from 'pino-pretty'
+import { prettyFactory } from 'pino-pretty'
 import { ApiError, BoatMirrorError, messageOf } from './errors.ts'
 import { withoutControls } from './text.ts'
 
@@ -34,22 +34,25 @@ const withoutEscapes = (line: string): string =>
     /^(u00[0189]|u007f|u20|[bfr])/.test(code) ? `\\${escaped}` : escaped,
   )
 
+/** What cannot be written is kept, up to so many bytes, and tried again with the next line: no work fails for the log, or waits. */
+const stderr = pino.destination({ dest: 2, sync: true, maxLength: 1_000_000 })
+stderr.removeAllListeners('error').on('error', () => {})
+stderr.flushSync = () => {} // all is written already, or would be waited for as long as a disk is full
+
 /** Creates the program's logger. Writes to stderr, so that stdout stays free for results. */
 export function createLogger(level: string, options: { readonly pretty?: boolean } = {}): Logger {
   const human = options.pretty ?? process.stderr.isTTY === true
+  const inWords = prettyFactory({ ignore: 'event', translateTime: 'SYS:HH:MM:ss' })
   const settings = {
     level,
-    hooks: { streamWrite: human ? withoutEscapes : withoutControls },
+    hooks: { streamWrite: human ? (line: string) => inWords(withoutEscapes(line)) : withoutControls },
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (level: string) => ({ level }) },
     serializers: { err: serializeError, error: serializeError },
     redact: ['*.authorization', '*.token', '*.password', 'authorization', 'token', 'password'],
   }
-  const stream = human
-    ? pretty({ destination: 2, sync: true, ignore: 'event', translateTime: 'SYS:HH:MM:ss' })
-    : pino.destination({ dest: 2, sync: true })
-  return pino(settings, stream)
+  return pino(settings, stderr)
 }
 
 /** Lets a message through at most once in `quietMs` milliseconds: true when it should be logged now. */

@@ -14,6 +14,7 @@ import { assertSchemaCurrent } from '../schema/migrate.ts'
 import { privacySettings } from '../state/privacy/rules.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
 import { printError } from './print-error.ts'
+import { isLostResult, printed } from './terminal/unwritten.ts'
 import { logThirdPartyWarnings } from './third-party-warnings.ts'
 import { noteOtherDatabase } from './worker-mark.ts'
 
@@ -52,6 +53,8 @@ export type Run<Given extends unknown[] = []> = (
 export type RunOptions = {
   /** Instead of LOG_LEVEL's default; a LOG_LEVEL that is set wins. */
   readonly logLevel?: string
+  /** What it prints is its result, not a report of its work. */
+  readonly isResult?: boolean
   /** Exit code when a signal ends the command before it is done: 1, because it is not done. 0: it runs until it is stopped. */
   readonly stoppedCode?: ExitCode
 }
@@ -91,6 +94,7 @@ const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 /** Runs a command to its exit code: settings, signals, errors. A second signal ends the process at once. */
 export async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
+  printed.isResult = options.isResult === true
   const stopping = new AbortController()
   setMaxListeners(0, stopping.signal) // every running request listens to it
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -128,7 +132,7 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
   } catch (thrown) {
     const error = fencedBy(stopping.signal) ?? translateDatabaseError(thrown)
     if (wasStopped(stopping.signal, error)) process.exitCode = options.stoppedCode ?? 1
-    else {
+    else if (!isLostResult(error)) {
       printError(error)
       process.exitCode = exitCodeOf(error)
     }

@@ -7,6 +7,7 @@ import { exitCodeOf } from '../errors.ts'
 import type { CommandName } from '../hints.ts'
 import { nearest } from '../near-names.ts'
 import { printError } from './print-error.ts'
+import { surviveOutputs } from './terminal/unwritten.ts'
 import { registerAccess } from './usage/access.ts'
 import { registerChanges, registerPush } from './usage/outbox.ts'
 import { registerDrift, registerExplain, registerFeed, registerReport } from './usage/reading.ts'
@@ -114,18 +115,11 @@ const onUncaught = (error: unknown): void => {
   process.exit(1)
 }
 
-/** A reader that went away (`status | head`) ends the command, which is no fault; after a terminal SIGHUP does. */
-const onUnwritten = (error: NodeJS.ErrnoException): void => {
-  if (error.code === 'EPIPE') process.exit(0)
-  if (error.code !== 'EIO') onUncaught(error)
-}
-
 /** Runs the command line that this process was started with, and sees to its end. */
 export async function startProgram(): Promise<void> {
   process.on('uncaughtException', onUncaught)
   process.on('unhandledRejection', onUncaught)
-  process.stdout.on('error', onUnwritten)
-  process.stderr.on('error', onUnwritten)
+  surviveOutputs()
   // V8 lets the heap grow to several times what is alive before it collects; memory shall stay flat however much is mirrored.
   setFlagsFromString('--heap-growing-percent=70')
   await runProgram(process.argv.slice(2))

@@ -23,11 +23,17 @@ export function errorOf({ stderr }: Pick<Ended, 'stderr'>): string {
 
 export type Started = { readonly process: ChildProcess; readonly ended: Promise<Ended>; text(): string }
 
+/** Where the outputs of a process go: to no reader, to a full disk, stdout alone to one, nowhere. */
+const unwritable = { gone: '', full: '>/dev/full 2>/dev/full', 'stdout full': '>/dev/full', closed: '>&- 2>&-' }
+export type Unwritable = keyof typeof unwritable
+
 export type CommandLine = AsyncDisposable & {
   /** An empty folder in which the commands run, so that no `.env` of the project is read. */
   readonly folder: string
   /** Starts the built program. `stdin`: nothing to read, or what the test writes. */
   start(args: readonly string[], env?: Readonly<Record<string, string>>, stdin?: 'ignore' | 'pipe'): Started
+  /** Starts the built program with outputs that cannot be written. */
+  startInto(place: Unwritable, args: readonly string[], env?: Readonly<Record<string, string>>): Started
   /** Runs a command to its end: in this process, except those whose NODE_OPTIONS need one of their own. `stdin`: what it reads, without NODE_OPTIONS. */
   run(args: readonly string[], env?: Readonly<Record<string, string>>, stdin?: string): Promise<Ended>
 }
@@ -44,13 +50,14 @@ export async function openCommandLine(settings: Readonly<Record<string, string>>
     ...env,
   })
 
-  const start: CommandLine['start'] = (args, env = {}, stdin = 'ignore') => {
+  const start: CommandLine['start'] = (args, env, stdin) => open([process.execPath, main, ...args], env, stdin)
+  const open = (
+    [program = '', ...args]: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    stdin: 'ignore' | 'pipe' = 'ignore',
+  ): Started => {
     if (!existsSync(main)) throw new Error('dist is missing: run `npm run build` first')
-    const child = spawn(process.execPath, [main, ...args], {
-      cwd: folder,
-      env: environment(env),
-      stdio: [stdin, 'pipe', 'pipe'],
-    })
+    const child = spawn(program, args, { cwd: folder, env: environment(env), stdio: [stdin, 'pipe', 'pipe'] })
     running.add(child)
     const texts = { stdout: '', stderr: '' }
     for (const name of ['stdout', 'stderr'] as const)
@@ -66,6 +73,13 @@ export async function openCommandLine(settings: Readonly<Record<string, string>>
   return {
     folder,
     start,
+    startInto: (place, args, env) => {
+      const started = open(['sh', '-c', `exec "$@" ${unwritable[place]}`, 'sh', process.execPath, main, ...args], env)
+      if (place !== 'gone') return started
+      started.process.stdout?.destroy()
+      started.process.stderr?.destroy()
+      return started
+    },
     run: (args, env = {}, stdin = '') => {
       const { NODE_OPTIONS, ...inProcess } = environment(env)
       return NODE_OPTIONS === undefined ? runInProcess(args, { folder, env: inProcess, stdin }) : start(args, env).ended

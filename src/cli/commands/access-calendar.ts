@@ -4,7 +4,8 @@ import { BoatMirrorError } from '../../errors.ts'
 import { createCalendarKey, revokeCalendarKey } from '../../state/access/calendar-keys.ts'
 import { changing } from '../access-changes.ts'
 import { type CommandContext, type Json, present } from '../context.ts'
-import { print, printJson, printNote } from '../terminal/output.ts'
+import { jsonText, print, printJson, printNote } from '../terminal/output.ts'
+import { writeSecret } from '../terminal/unwritten.ts'
 
 export async function runCalendar(
   context: CommandContext,
@@ -12,14 +13,15 @@ export async function runCalendar(
   { revoke, json }: Json & { readonly revoke: boolean },
 ): Promise<void> {
   if (revoke) return await runRevoke(context, resource, json)
-  const created = await changing(context, (db) => createCalendarKey(db, resource))
-  const key = present(created, `resource ${resource} in the mirror`, 'report fleet lists the resources.')
   const { host, port } = context.config.serveListen
   const shown = host.includes(':') ? `[${host}]` : host
-  const address = `http://${shown}:${port}/calendars/${encodeURIComponent(resource)}.ics?key=${key}`
-  if (json) return printJson({ resource, address, key })
-  print(address)
-  printNote('The key is not shown again. Earlier keys no longer open this calendar.')
+  await changing(context, async (db) => {
+    const created = await createCalendarKey(db, resource)
+    const key = present(created, `resource ${resource} in the mirror`, 'report fleet lists the resources.')
+    const address = `http://${shown}:${port}/calendars/${encodeURIComponent(resource)}.ics?key=${key}`
+    await writeSecret(json ? jsonText({ resource, address, key }) : address)
+  })
+  if (!json) printNote('The key is not shown again. Earlier keys no longer open this calendar.')
 }
 
 async function runRevoke(context: CommandContext, resource: string, json: boolean): Promise<void> {

@@ -7,7 +7,8 @@ import { createToken, listTokens, missingRole, type RoleTask, revokeToken } from
 import { unknownCompanies } from '../../state/company-access.ts'
 import { assertViewsGuarded, changing } from '../access-changes.ts'
 import type { CommandContext, ExitCode, Json } from '../context.ts'
-import { print, printJson, printNote, table } from '../terminal/output.ts'
+import { jsonText, print, printJson, printNote, table } from '../terminal/output.ts'
+import { writeSecret } from '../terminal/unwritten.ts'
 
 type CreateFlags = Json & {
   readonly companies?: readonly string[]
@@ -27,19 +28,19 @@ function noteTask(task: RoleTask | null, what: string): ExitCode {
 
 export async function runCreate(context: CommandContext, name: string, flags: CreateFlags): Promise<ExitCode> {
   const { companies = null, personal, write, expires = null, server = null, json } = flags
-  const { unknown, id, token, role, task } = await changing(context, async (db) => {
+  const { unknown, id, role, task } = await changing(context, async (db) => {
     if (companies !== null) await assertViewsGuarded(db)
     const created = await createToken(db, { name, companies, personal, write, validMs: expires, server })
-    return { ...created, unknown: companies === null ? [] : await unknownCompanies(db, companies) }
+    const unknown = companies === null ? [] : await unknownCompanies(db, companies)
+    const { id, token, role, task } = created
+    const facts = { id, name, token, role, companies, personal, write, sql: task?.sql ?? [] }
+    await writeSecret(json ? jsonText(facts) : token)
+    return { ...created, unknown }
   }).catch((error: unknown) => {
     throw isUniqueViolation(error) ? nameTaken(name) : error
   })
   if (unknown.length > 0) printNote(`The mirror has no company ${unknown.join(', ')} yet.`)
-  if (json) printJson({ id, name, token, role, companies, personal, write, sql: task?.sql ?? [] })
-  else {
-    print(token)
-    printNote(`This is token ${id}, ${name}. It is not shown again.`)
-  }
+  if (!json) printNote(`This is token ${id}, ${name}. It is not shown again.`)
   const groups = task?.sql.some((statement) => statement.includes('role "boat_mirror_serve"')) ?? false
   const left = `The token works once its database role ${role} exists. It could not be created`
   const code = noteTask(task, left)

@@ -6,6 +6,7 @@ import { changeText, followFeed, placeOf } from '../../mirror/follow.ts'
 import { waitForChanges } from '../../mirror/wait-for-changes.ts'
 import type { CommandContext } from '../context.ts'
 import { acknowledgeLines, createAcknowledger } from '../feed/acknowledge.ts'
+import { assertOpen, write } from '../terminal/unwritten.ts'
 
 type FeedOptions = {
   readonly consumer?: string
@@ -18,6 +19,7 @@ type FeedOptions = {
 export async function runFeed(context: CommandContext, options: FeedOptions): Promise<void> {
   if (options.ack !== undefined && options.consumer === undefined)
     throw new BoatMirrorError('USAGE', '--ack needs a consumer.', { remedy: 'Name it with --consumer.' })
+  if (options.consumer !== undefined) assertOpen()
   try {
     await writeFeed(context, options)
   } catch (error) {
@@ -59,17 +61,4 @@ async function writeFeed(context: CommandContext, options: FeedOptions): Promise
   } finally {
     process.stdin.destroy()
   }
-}
-
-/** Writes to standard output and waits until it is taken. A reader that goes away ends the process (program.ts). */
-function write(text: string, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason)
-    if (signal.aborted) return onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    process.stdout.write(text, (error) => {
-      signal.removeEventListener('abort', onAbort)
-      if (error == null) resolve()
-    })
-  })
 }

@@ -8,6 +8,7 @@ import { reportViews } from '../../reports/report-views.ts'
 import { withoutControls } from '../../text.ts'
 import type { CommandContext } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
+import { write } from '../terminal/unwritten.ts'
 import { shownRows } from '../usage/arguments.ts'
 
 type Options = {
@@ -72,21 +73,19 @@ function listReports({ json }: Options): void {
 
 type Database = Parameters<typeof readReport>[0]
 
-/** Writes to stdout, waiting while the reader is slower than we are. `raw`: a file or program gets every character. */
-async function write(text: string, raw = false): Promise<void> {
-  if (process.stdout.write(raw && !process.stdout.isTTY ? text : withoutControls(text))) return
-  await new Promise((resolve) => process.stdout.once('drain', resolve))
-}
+/** `raw`: a file or program gets every character. */
+const writePart = (text: string, raw = false): Promise<void> =>
+  write(raw && !process.stdout.isTTY ? text : withoutControls(text))
 
 /** An array with one row a line; each row as Postgres writes it, so that no digit is lost. */
 async function printRowsAsJson(database: Database, request: ReportRequest, signal: AbortSignal): Promise<void> {
   let separator = '[\n'
   await readReport(database, request, 'json', async (rows) => {
     signal.throwIfAborted()
-    await write(separator + rows.map(({ json }) => `  ${json}`).join(',\n'))
+    await writePart(separator + rows.map(({ json }) => `  ${json}`).join(',\n'))
     separator = ',\n'
   })
-  await write(separator === '[\n' ? '[]\n' : '\n]\n')
+  await writePart(separator === '[\n' ? '[]\n' : '\n]\n')
 }
 
 /** What a spreadsheet would take for a formula: it may read other cells, and send them away. A number is none. */
@@ -100,11 +99,11 @@ const csvCell = (value: string | null | undefined, raw: boolean): string => {
 }
 
 async function printCsv(database: Database, request: ReportRequest, raw: boolean, signal: AbortSignal): Promise<void> {
-  await write(`${request.columns.join(',')}\n`)
+  await writePart(`${request.columns.join(',')}\n`)
   await readReport(database, request, 'text', async (rows) => {
     signal.throwIfAborted()
     const lines = rows.map((row) => request.columns.map((column) => csvCell(row[column], raw)).join(','))
-    await write(`${lines.join('\n')}\n`, raw)
+    await writePart(`${lines.join('\n')}\n`, raw)
   })
 }
 

@@ -15,6 +15,7 @@ import { apiName } from '../../state/shared/mirrored-api.ts'
 import type { CommandContext, ExitCode } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
 import { type Columns, fittingTable, lineWidth, oneLine, print, printText, table } from '../terminal/output.ts'
+import { write } from '../terminal/unwritten.ts'
 
 type StatusOptions = {
   readonly json: boolean
@@ -38,6 +39,7 @@ export async function runStatus(context: CommandContext, options: StatusOptions)
     if (options.json) print(text)
     else printText(text)
     if (!options.watch) return options.exitCode && facts.attention.length > 0 ? 3 : 0
+    await write('') // no reader, no end
     await sleep(watchMs, context.signal)
   }
 }

@@ -136,5 +136,7 @@ export function tell(log: Logger, event: string, text: string): void {
   else log.info({ event }, asCalled(text, process.env))
 }
 
+export const jsonText = (value: unknown): string => JSON.stringify(value, null, 2)
+
 /** Writes a value as JSON to stdout. */
-export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2))
+export const printJson = (value: unknown): void => print(jsonText(value))

@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError } from 'commander'
 import { parseDuration } from '../../settings.ts'
-import { action, quiet } from './action.ts'
+import { action, looks, quiet } from './action.ts'
 import { withJson } from './arguments.ts'
 
 /** Registers `access grant`, `access revoke`, `access list`, `access token` and `access calendar`. */
@@ -24,7 +24,7 @@ export function registerAccess(program: Command): void {
       .argument('<role>', 'role as `access list` shows it'),
   ).action(action(() => import('../commands/access.ts'), 'runRevoke', quiet))
   withJson(access.command('list').description('list the restricted roles and their companies')).action(
-    action(() => import('../commands/access.ts'), 'runList', quiet),
+    action(() => import('../commands/access.ts'), 'runList', looks),
   )
   registerTokens(access)
   withJson(
@@ -52,7 +52,7 @@ function registerTokens(access: Command): void {
       .option('--server <role>', 'the database role of `serve`, if DATABASE_URL of this command names another role'),
   ).action(action(load, 'runCreate', quiet))
   withJson(token.command('list').description('list the tokens and what each may do, newest first')).action(
-    action(load, 'runList', quiet),
+    action(load, 'runList', looks),
   )
   withJson(
     token

@@ -3,8 +3,11 @@
 import type { Command } from 'commander'
 import type { Run, RunOptions } from '../context.ts'
 
-/** For commands that only look: their result is what counts. */
+/** For commands that do something at once: what they print is what counts. */
 export const quiet: RunOptions = { logLevel: 'warn' }
+
+/** For commands that only look. */
+export const looks: RunOptions = { ...quiet, isResult: true }
 
 /**
  * The action that commander calls for a command: the function `name` of a module gets its arguments, then its flags;
@@ -20,5 +23,6 @@ export const action =
     const flags = (given.at(-1) as Command).optsWithGlobals()
     const [{ runCommand }, command] = await Promise.all([import('../context.ts'), load()])
     const run: Run<never> = command[name]
-    return runCommand((context) => run(context, ...([...given.slice(0, -2), flags] as never)), options)
+    const isResult = options.isResult || flags.dryRun === true || flags.status === true // these only look, too
+    return runCommand((context) => run(context, ...([...given.slice(0, -2), flags] as never)), { ...options, isResult })
   }

@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError } from 'commander'
 import { type Status, statuses } from '../../outbox/states.ts'
-import { action, quiet } from './action.ts'
+import { action, looks, quiet } from './action.ts'
 import { recordNumber, recordNumbers, wholeNumber, withExpected, withJson } from './arguments.ts'
 
 /** Registers `push`. */
@@ -30,13 +30,13 @@ export function registerChanges(program: Command): void {
       .option('--status <status...>', `only these states: ${statuses.join(', ')}`, statusNames, [])
       .option('--aggregate <name>', 'only changes of this record, for example rental:42', aggregateName)
       .option('--limit <n>', 'only the newest n', wholeNumber(1, 100_000), 50),
-  ).action(action(() => import('../commands/changes.ts'), 'runList', quiet))
+  ).action(action(() => import('../commands/changes.ts'), 'runList', looks))
   withJson(
     changes
       .command('show')
       .description('show everything about one change')
       .argument('<id>', 'number of the change', recordNumber),
-  ).action(action(() => import('../commands/changes.ts'), 'runShow', quiet))
+  ).action(action(() => import('../commands/changes.ts'), 'runShow', looks))
   withJson(
     changes
       .command('enqueue')

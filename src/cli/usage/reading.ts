@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { reportNames } from '../../reports/names.ts'
-import { action, quiet } from './action.ts'
+import { action, looks } from './action.ts'
 import { shownRows, wholeNumber, withJson } from './arguments.ts'
 
 /** Registers `report`. */
@@ -25,7 +25,7 @@ export function registerReport(program: Command): void {
       )
       .option('--from <date>', 'calendar only: the first day, YYYY-MM-DD', calendarDate)
       .option('--to <date>', 'calendar only: the last day (default: the first)', calendarDate),
-  ).action(action(() => import('../commands/report.ts'), 'runReport', quiet))
+  ).action(action(() => import('../commands/report.ts'), 'runReport', looks))
 }
 
 /** Parses a day. @throws InvalidArgumentError, which commander reports. */
@@ -48,7 +48,7 @@ export function registerExplain(program: Command): void {
         'key of the record, for example 42; several columns one after the other: rental_options 42 7',
       )
       .option('--payload', 'also print the record as the API returned it', false),
-  ).action(action(() => import('../commands/explain.ts'), 'runExplain', quiet))
+  ).action(action(() => import('../commands/explain.ts'), 'runExplain', looks))
 }
 
 /** Registers `feed`. */
@@ -69,7 +69,7 @@ export function registerFeed(program: Command): void {
     .option('--streams <a,b>', 'only the changes of these streams', (text) => text.split(','))
     .option('--from <place>', 'start, now or a cursor; a consumer starts there only when it is new', placeName)
     .option('--follow', 'wait for more changes until Ctrl-C', false)
-    .action(action(() => import('../commands/feed.ts'), 'runFeed', quiet))
+    .action(action(() => import('../commands/feed.ts'), 'runFeed', looks))
 }
 
 function placeName(text: string): string {
@@ -85,5 +85,5 @@ export function registerDrift(program: Command): void {
       .description(
         'list upstream fields that no column shows, because they are new or have a different shape: since when, how often, a sample',
       ),
-  ).action(action(() => import('../commands/drift.ts'), 'runDrift', quiet))
+  ).action(action(() => import('../commands/drift.ts'), 'runDrift', looks))
 }

@@ -1,7 +1,7 @@
 // How the commands that set up and maintain a database are called.
 
 import { Argument, type Command, InvalidArgumentError } from 'commander'
-import { action, quiet } from './action.ts'
+import { action, looks, quiet } from './action.ts'
 import { recordNumber, wholeNumber, withJson } from './arguments.ts'
 
 /** Registers `init`. */
@@ -67,7 +67,7 @@ export function registerWebhook(program: Command): void {
       .command('deliveries', { isDefault: true })
       .description('list delivery attempts, newest first: the last 1,000 of a week')
       .option('--limit <n>', 'maximum number of attempts', wholeNumber(1, 1_000), 30),
-  ).action(action(() => import('../commands/webhook.ts'), 'runDeliveries', quiet))
+  ).action(action(() => import('../commands/webhook.ts'), 'runDeliveries', looks))
   withJson(
     webhook
       .command('replay')
@@ -93,7 +93,7 @@ export function registerPrivacy(program: Command): void {
     program
       .command('privacy')
       .description('show what is stored of personal data; export or erase the data of one user'),
-  ).action(action(load, 'runPrivacy', quiet))
+  ).action(action(load, 'runPrivacy', looks))
   withJson(
     privacy
       .command('apply')
@@ -111,7 +111,7 @@ export function registerPrivacy(program: Command): void {
     .command('export')
     .description('print everything stored about a user, as JSON')
     .argument('<user>', 'users.id', recordNumber)
-    .action(action(load, 'runExport', quiet))
+    .action(action(load, 'runExport', looks))
   withJson(
     privacy
       .command('erase')
@@ -165,7 +165,7 @@ export function registerDb(program: Command): void {
   const db = program
     .command('db')
     .description("print the database's postgres:// address, including the password; `db psql` opens it")
-    .action(action(() => import('../commands/db.ts'), 'runAddress', quiet))
+    .action(action(() => import('../commands/db.ts'), 'runAddress', looks))
   db.command('psql')
     .description(
       'open psql (from the path) on the database, without its pager; the embedded database runs at least until psql ends',

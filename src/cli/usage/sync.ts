@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { findStream, streams } from '../../catalog/catalog.ts'
 import { meant } from '../../near-names.ts'
 import { parseQuota, type Quota, settings } from '../../settings.ts'
-import { action, quiet } from './action.ts'
+import { action, looks, quiet } from './action.ts'
 import { recordNumber, recordNumbers, wholeNumber, withExpected, withJson } from './arguments.ts'
 
 /** Registers `worker`. */
@@ -86,7 +86,7 @@ export function registerStatus(program: Command): void {
       .option('--exit-code', 'end with 3 if something needs your attention', false)
       .option('--watch', 'refresh every two seconds until Ctrl-C', false)
       .option('--endpoints', 'list all endpoints, not only those that failed', false),
-  ).action(action(() => import('../commands/status.ts'), 'runStatus', { ...quiet, stoppedCode: 0 }))
+  ).action(action(() => import('../commands/status.ts'), 'runStatus', { ...looks, stoppedCode: 0 }))
 }
 
 /** Registers `runs`, `runs show` and `runs release`. */
@@ -97,13 +97,13 @@ export function registerRuns(program: Command): void {
       .description('list runs, newest first')
       .argument('[stream]', 'only of this stream')
       .option('--limit <n>', 'maximum number of runs', wholeNumber(1, 10_000), 30),
-  ).action(action(() => import('../commands/runs.ts'), 'runList', quiet))
+  ).action(action(() => import('../commands/runs.ts'), 'runList', looks))
   withJson(
     runs
       .command('show')
       .description('show one run: counts, errors, warnings, plan of held deletions')
       .argument('<id>', 'number', recordNumber),
-  ).action(action(() => import('../commands/runs.ts'), 'runShow', quiet))
+  ).action(action(() => import('../commands/runs.ts'), 'runShow', looks))
   withJson(
     withExpected(
       runs
@@ -151,7 +151,7 @@ export function registerSchedule(program: Command): void {
       .option('--plan', 'show the requests that a first sync and a day need with these settings', false)
       .option('--rows <stream=n>', 'with --plan: assume this number of rows; may be repeated', collectRows, new Map())
       .option('--quota <quota>', 'with --plan: assume this API_QUOTA, for example 100000/day', quotaGiven),
-  ).action(action(() => import('../commands/schedule.ts'), 'runSchedule', quiet))
+  ).action(action(() => import('../commands/schedule.ts'), 'runSchedule', looks))
 }
 
 /** Registers `quarantine`, `quarantine show` and `quarantine retry`. */
@@ -164,13 +164,13 @@ export function registerQuarantine(program: Command): void {
       )
       .argument('[stream]', 'only of this stream')
       .option('--limit <n>', 'maximum number of entries', wholeNumber(1, 10_000), 50),
-  ).action(action(() => import('../commands/quarantine.ts'), 'runList', quiet))
+  ).action(action(() => import('../commands/quarantine.ts'), 'runList', looks))
   withJson(
     quarantine
       .command('show')
       .description('show one entry with its payload as received')
       .argument('<id>', 'number', recordNumber),
-  ).action(action(() => import('../commands/quarantine.ts'), 'runShow', quiet))
+  ).action(action(() => import('../commands/quarantine.ts'), 'runShow', looks))
   withJson(
     quarantine
       .command('retry')

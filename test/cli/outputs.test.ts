@@ -1,0 +1,88 @@
+// Outputs that cannot be written: a reader that has left, a full disk, a descriptor that is closed. What a command does, and with
+// what it ends, depends on none of them, but where the output is the result. test/surroundings/built.test.ts has all commands.
+
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { type CommandLine, openCommandLine, type Unwritable } from './program.ts'
+
+// Processes of their own.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+let database: TestDatabase
+let sandbox: Sandbox
+let cli: CommandLine
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  sandbox = await createSandbox({ size: 2 })
+  cli = await openCommandLine({
+    ...{ DATABASE_URL: database.url, API_BASE_URL: sandbox.url, API_AUTH: 'none', PORT: '0' },
+    ...{ SLOT_DAYS: '0', PRICE_DAYS: '0', CALENDAR_YEARS: '0' },
+  })
+  const [user] = sandbox.truth({ only: ['users'] }).users ?? []
+  sandbox.mutate([{ record: 'users', op: 'update', id: Number(user?.key.id), set: { deactivated: 'no boolean' } }])
+  // With what it ends where it can be read.
+  expect((await cli.run(['sync', 'users', 'resources'])).code).toBe(3)
+})
+afterAll(async () => {
+  await cli[Symbol.asyncDispose]()
+  await sandbox.close()
+  await database[Symbol.asyncDispose]()
+})
+
+const places = ['gone', 'full', 'closed'] as const
+
+const one = async <T>(sql: string, ...values: unknown[]): Promise<T | undefined> =>
+  (await database.pool.query(sql, values)).rows[0]?.one
+const into = (place: Unwritable, line: string, env: Record<string, string> = {}) =>
+  cli.startInto(place, line.split(' '), env).ended
+
+describe.each(places)('with outputs that are %s', (place) => {
+  it('a command that works ends as ever; one that looks does too, except for a full disk', async () => {
+    const [sync, status, report] = await Promise.all([
+      into(place, 'sync users --json'),
+      into(place, 'status --exit-code'),
+      into(place, 'report fleet --csv'),
+    ])
+    expect([sync.code, status.code, report.code]).toEqual(place === 'full' ? [3, 1, 1] : [3, 3, 0])
+  })
+
+  it('the feed acknowledges nothing that was not written', async () => {
+    const name = `reader-${place}`
+    const { code } = await into(place, `feed --consumer ${name} --from start --ack printed`)
+    expect(code).toBe(place === 'gone' ? 0 : 1)
+    expect(await one('select acked_at as one from sync.consumers where name = $1', name)).toBeFalsy()
+  })
+
+  it('no secret is kept that was not shown', async () => {
+    const resource = await one<string>('select id as one from mirror.resources limit 1')
+    const valid = () =>
+      one('select (select count(*) from sync.access_tokens) + (select count(*) from sync.calendar_keys) as one')
+    const before = await valid()
+    const made = await Promise.all([
+      into(place, 'access token create shop'),
+      into(place, `access calendar ${resource}`),
+    ])
+    expect(made.map(({ code }) => code)).toEqual([1, 1])
+    expect(await valid()).toBe(before)
+  })
+})
+
+it.each(['gone', 'full', 'closed'] as const)(
+  'a worker whose outputs are %s works until it is stopped',
+  async (place) => {
+    const requests = (): number => sandbox.requests().length
+    const before = requests()
+    const worker = cli.startInto(place, ['worker'], { LOG_LEVEL: 'debug' })
+    await expect
+      .poll(() => one('select doing is null as one from sync.workers where pid = $1', worker.process.pid), {
+        timeout: 60_000,
+      })
+      .toBe(true)
+    await database.pool.query(`select mirror.refresh('harbours')`)
+    await expect.poll(requests, { timeout: 60_000 }).toBeGreaterThan(before)
+    worker.process.kill('SIGTERM')
+    expect((await worker.ended).code).toBe(0)
+  },
+)
