@@ -33,7 +33,7 @@ export type Column = {
 export type ReadEndpoint = `GET /v3/${string}`
 
 /** The single read of one record. */
-type SingleRead = {
+export type SingleRead = {
   readonly endpoint: ReadEndpoint
   /** The path parameter that takes the record's own id. */
   readonly param: string

@@ -63,6 +63,8 @@ export type Tombstones = {
   /** The endpoint that showed this. */
   readonly source: string
   readonly readAt: Date
+  /** They are missing from complete answers: `onLost` is told. */
+  readonly lost?: true
 }
 
 /** Rows that became tombstones because complete answers did not bring them. */

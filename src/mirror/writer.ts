@@ -95,7 +95,10 @@ export async function applyWrites(client: PoolClient, writes: MirrorWrites): Pro
       for (const write of fills) await fill(writing, write)
       if (copied !== undefined && sources.length > 0)
         await setAnew(writing, stream, copyStatement(stream, copied, 'source'), keyArrays(copied.source, sources))
-      for (const each of goers) await tombstoneKeys(writing, each)
+      for (const each of goers) {
+        await tombstoneKeys(writing, each)
+        if (each.lost) await writes.onLost?.(each)
+      }
     })
   }
   await forgetRecords(client, writing.going)

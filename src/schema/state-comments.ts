@@ -350,7 +350,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'table sync.held': 'Deletions that need your decision.',
   'column sync.held.run_id': 'sync.runs.id.',
   'column sync.held.key': 'Key of the row.',
-  'column sync.held.released_at': 'When it was released.',
+  'column sync.held.released_at': 'When it was released; -infinity: its run has not decided yet.',
 
   'table sync.quarantine': 'Records that could not be mirrored, one row each. A later valid version removes the row.',
   'column sync.quarantine.id': 'Number of the entry.',

@@ -6,6 +6,7 @@ import { streamNamed, streams } from '../catalog/catalog.ts'
 import { type Turn, turnName } from '../catalog/turns.ts'
 import type { Database } from '../database/database.ts'
 import { dropPaused, finishRequests, type OpenStream, openStreams } from '../state/due/requests.ts'
+import { makeEmptiedDue } from '../state/remembered/records.ts'
 import {
   finishRun,
   idleRuns,
@@ -53,6 +54,12 @@ export async function advance(database: Database, settings: PlanSettings): Promi
 async function finishIdle(client: PoolClient): Promise<Advanced['finished']> {
   const finished: Run[] = []
   for (const run of await idleRuns(client)) {
+    if (run.isUndecided && !run.failedKinds.includes('confirm')) {
+      await addTasks(client, run.id, run.stream, [{ kind: 'confirm', priority: priorities.confirm }])
+      continue
+    }
+    // What it could not decide about is read again.
+    if (run.isUndecided) await makeEmptiedDue(client, run.stream)
     const error = run.failure ?? run.error
     finished.push(await finishRun(client, { id: run.id, stream: run.stream, status: statusOf(run), error }))
   }

@@ -31,11 +31,11 @@ export type Embedded = {
   readonly readAt: Date
 }
 
-/** Rows below some records that would go, and why they may not. */
+/** Rows below some records that would go, and why they may not; null: the end of the run decides. */
 export type HeldRows = {
   readonly stream: StreamDef
   readonly keys: readonly (readonly string[])[]
-  readonly reason: string
+  readonly reason: string | null
 }
 
 export type ChangeSet = {

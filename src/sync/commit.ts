@@ -205,7 +205,7 @@ async function writeAll(client: PoolClient, run: TaskRun, read: ChangeSet, extra
     tables: changes.tables,
     filled: changes.filled,
     tombstones: changes.tombstones,
-    onLost: (lost) => assertMayGo(client, run, lost),
+    onLost: (lost) => assertMayGo(client, run, lost, changes.tables),
   })
   await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]), gone)
   if (changes.counts.read) await bindApi(client, settings)

@@ -7,6 +7,7 @@ import { claimTask, endTask, heartbeatMs, renewLease, returnTask, type Task } fr
 import { committing } from './commit.ts'
 import { listReading, type SyncContext, type TaskRun, taskRun } from './context.ts'
 import { runConfirm, runRelease } from './deletions/confirm.ts'
+import { decideEmptied } from './deletions/emptied.ts'
 import { runDetails, runPlan } from './details/details.ts'
 import { runLinks } from './details/links.ts'
 import { runSweep } from './lists/sweep.ts'
@@ -75,7 +76,7 @@ export function carryOut(run: TaskRun): Promise<void> {
     case 'details':
       return runDetails(run)
     case 'confirm':
-      return runConfirm(listReading(run, stream))
+      return stream.reads.kind === 'list' ? runConfirm(listReading(run, stream)) : decideEmptied(run)
     case 'release':
       return runRelease(run)
     case 'refresh':

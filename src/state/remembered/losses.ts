@@ -4,7 +4,8 @@
 import { parentOf } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
-import { identifier, keyTextSql, type Queryable } from '../../database/sql.ts'
+import { identifier, keySql, keyTextSql, type Queryable } from '../../database/sql.ts'
+import { askedJoin, keyParts, keyText } from './records.ts'
 
 /** A transaction that counts losses of a stream and may add to them holds this lock until it ends. */
 export const lockLosses = (db: Queryable, stream: string): Promise<unknown> =>
@@ -48,6 +49,76 @@ export async function lostLately(db: Queryable, stream: StreamDef, today: string
       : 'select count(*)::int as lost from lost'
   const { rows } = await db.query<{ lost: number }>(`with ${lost} ${counted}`, [stream.name, today])
   return rows[0]?.lost ?? 0
+}
+
+/** Those of some rows whose days have not all passed. @param today `YYYY-MM-DD` */
+export async function comingOf(
+  db: Queryable,
+  stream: StreamDef,
+  keys: readonly (readonly string[])[],
+  today: string,
+): Promise<readonly (readonly string[])[]> {
+  if (stream.passes !== true) return keys
+  const { rows } = await db.query<{ key: string }>(
+    `select asked.key from ${askedJoin(stream)} where not ${hasPassed}`,
+    [keys.map(keyText), today],
+  )
+  return rows.map(({ key }) => keyParts(stream, key))
+}
+
+/** Columns of a row `t` below the record whose details `d` are known. */
+const belowDetails = (stream: StreamDef): string => {
+  const { parentKey = [] } = stream
+  const part = (index: number): string => (parentKey.length === 1 ? 'd.key' : `d.key::jsonb ->> ${index}`)
+  return `t._deleted_at is null and ${parentKey
+    .map((name, index) => `t.${identifier(name)} = (${part(index)})::${columnType(stream, name)}`)
+    .join(' and ')}`
+}
+
+export type EmptiedRow = {
+  readonly key: readonly string[]
+  /** The other id by which its single may be requested. */
+  readonly otherId: string | null
+}
+
+/** The rows with one of these keys, or below these records, that are there although the last answer for their record brought none. */
+export async function emptiedRows(
+  db: Queryable,
+  stream: StreamDef,
+  { keys, above }: { readonly keys: readonly (readonly string[])[]; readonly above: readonly string[] },
+): Promise<readonly EmptiedRow[]> {
+  const { reads, parentKey } = stream
+  const path = (reads.kind === 'collection' && reads.single?.fallbackPath?.split('.')) || []
+  const records = keys.map((key) => keyText(key.slice(0, parentKey?.length)))
+  const { rows } = await db.query<{ key: string; otherId: string | null }>(
+    `select t.key, t.other as "otherId" from sync.records d cross join lateral (
+       select ${keySql(stream, 't')} as key, t._payload #>> nullif($5::text[], '{}') as other from mirror.${identifier(stream.name)} t
+       where ${belowDetails(stream)} and t._read_at <= d.detail_read_at offset 0) t
+     where d.stream = $1 and d.key = any($2) and d.detail_hash = '' and (d.key = any($3) or t.key = any($4)) order by 1`,
+    [stream.name, [...new Set([...records, ...above])], above, keys.map(keyText), path],
+  )
+  return rows.map(({ key, otherId }) => ({ key: keyParts(stream, key), otherId }))
+}
+
+/**
+ * What a run has read of a stream below another: the rows that stand below the records it read, and what the API answered
+ * to lists, now or before: rows to this run, nothing to any.
+ */
+export async function readBelow(
+  db: Queryable,
+  stream: StreamDef,
+  since: Date,
+): Promise<{ readonly rows: number; readonly answersRows: boolean; readonly answersNone: boolean }> {
+  const { rows } = await db.query<{ rows: number; answersRows: boolean; answersNone: boolean }>(
+    `select coalesce(sum(rows) filter (where recent), 0)::int as rows,
+       coalesce(bool_or(whole and recent and rows > 0), false) as "answersRows",
+       coalesce(bool_or(whole and rows = 0), false) as "answersNone"
+     from (select d.detail_read_at >= $2 as recent, d.detail_hash <> '' as whole, t.rows from sync.records d
+       cross join lateral (select count(*) as rows from mirror.${identifier(stream.name)} t where ${belowDetails(stream)} offset 0) t
+       where d.stream = $1 and d.detail_read_at is not null) r`,
+    [stream.name, since],
+  )
+  return rows[0] ?? { rows: 0, answersRows: false, answersNone: false }
 }
 
 /** Keys of the records above rows that went within 24 hours. */

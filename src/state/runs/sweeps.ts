@@ -37,8 +37,30 @@ async function addHeld(db: Queryable, runId: string, keys: readonly string[]): P
     .expression(
       on(db).selectNoFrom((eb) => [eb.val(runId).as('run_id'), sql<string>`unnest(${keys}::text[])`.as('key')]),
     )
-    .onConflict((conflict) => conflict.doNothing())
+    .onConflict((conflict) => conflict.columns(['run_id', 'key']).doUpdateSet({ released_at: null }))
     .execute()
+}
+
+/** Stands for the moment of the release of what a run found missing and has not decided about yet. */
+const undecided = sql<Date>`timestamptz '-infinity'`
+
+/** Notes what a run found missing below records, for its end to decide. */
+export async function noteUndecided(db: Queryable, runId: string, keys: readonly string[]): Promise<void> {
+  await db.query(
+    `insert into sync.held (run_id, key, released_at) select $1, unnest($2::text[]), '-infinity' on conflict do nothing`,
+    [runId, keys],
+  )
+}
+
+/** What a run found missing below records and has not decided about. */
+export async function undecidedKeys(db: Queryable, runId: string): Promise<readonly string[]> {
+  const found = on(db).selectFrom('sync.held').select('key').where('run_id', '=', runId)
+  return (await found.where('released_at', '=', undecided).orderBy('key').execute()).map(({ key }) => key)
+}
+
+/** Forgets what a run has decided about: it is gone, held, or there again. */
+export async function forgetUndecided(db: Queryable, runId: string): Promise<void> {
+  await on(db).deleteFrom('sync.held').where('run_id', '=', runId).where('released_at', '=', undecided).execute()
 }
 
 /** The readable plan of rows that are held below some records. */

@@ -14,6 +14,9 @@ export type DetectedSetting = {
 /** The name of the setting that says whether lists are numbered from 0 or from 1. */
 export const pageBaseSetting = 'page_base'
 
+/** How the names of the settings begin that say which lists below records answer 404 where they are empty. */
+export const notFoundPrefix = 'not_found:'
+
 /** Whether a later answer contradicts the setting. It may have been probed again since. Pure. */
 export const isContradicted = ({ contradictedAt, probedAt }: DetectedSetting): boolean =>
   contradictedAt !== null && contradictedAt >= probedAt

@@ -21,7 +21,7 @@ export type Outcome<T> =
   | { readonly kind: 'there'; readonly value: T }
   /** 404 or 410. */
   | { readonly kind: 'gone' }
-  /** 204, an empty body or null. */
+  /** 204, an empty body or null, where there may be no record. */
   | { readonly kind: 'absent' }
   /**
    * Refused or failed after all retries; the reason is text for operators. `isOdd`: an answer came, and cannot be
@@ -54,6 +54,8 @@ export async function readOutcome(
     readonly undecoded?: 'record'
     readonly tagOf?: TaggedAnswers['tagOf']
     readonly mayBeRefused?: boolean
+    /** There may be no such record: an answer without one is no failure. */
+    readonly mayBeAbsent?: boolean
   },
 ): Promise<Answered<ReadValue>> {
   try {
@@ -70,7 +72,8 @@ export async function readOutcome(
       return { outcome: { kind: 'there', value }, found }
     }
     const isSame = answer.status === 304
-    if (body === null && !isSame) return { outcome: { kind: 'absent' }, found }
+    if (body === null && !isSame)
+      return { outcome: call.mayBeAbsent ? { kind: 'absent' } : notTaken(call.endpoint, 'nothing'), found }
     const problem = errorOf(stream, body) ?? otherParentIn(stream, [body], call.params ?? {})
     if (problem !== undefined) return { outcome: notTaken(call.endpoint, problem), found }
     const value = { body, startedAt, isSame, name: answer.name, tag: answer.headers.etag }

@@ -48,6 +48,11 @@ export function parentValues(
   }
 }
 
+/** What an answer leads to that says that nothing is below this record. */
+export const emptyAnswer = (stream: StreamDef, parentKey: string, readAt: Date, source: string): TableWrite => ({
+  ...{ stream, mode: 'record', source, readAt, rows: [], replace: [parentValues(stream, parentKey).scope] },
+})
+
 /**
  * Fewer elements are not a full page, after which a header may begin to name another page while the body stays the
  * same.

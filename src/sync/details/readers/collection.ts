@@ -102,6 +102,7 @@ async function withSingle(
     const { outcome, found: own } = await readOutcome(reading, {
       endpoint,
       params: { ...params, [single.param]: id.text },
+      mayBeAbsent: true,
     })
     found.push(own)
     // Laid over the element, because "nothing is dropped" holds for what only the list says as well.

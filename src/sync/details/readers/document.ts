@@ -11,11 +11,11 @@ import type { Reading } from '../../context.ts'
 import { valueAt } from '../../records/project.ts'
 import { readOutcome } from '../single.ts'
 import type { TaggedAnswers } from '../tagged-answers.ts'
-import { type DetailRead, detailRead, notRead, parentValues } from './children.ts'
+import { type DetailRead, detailRead, emptyAnswer, notRead, parentValues } from './children.ts'
 
 /**
- * Reads the document. How the API reports that there is none is undocumented, so 204, an empty body and null mean it,
- * and so does an empty object where there may be none.
+ * Reads the document. How the API reports that there is none is undocumented: 204, an empty body, null and an empty
+ * object mean it where there may be none.
  */
 export async function readDocument(
   reading: Reading<'document'>,
@@ -24,16 +24,14 @@ export async function readDocument(
 ): Promise<DetailRead> {
   const { context, stream, reads } = reading
   const { endpoint } = reads
-  const { params, request, scope } = parentValues(stream, parentKey)
-  const { outcome, found } = await readOutcome(reading, { endpoint, params, tagOf: answers.tagOf })
+  const { params, request } = parentValues(stream, parentKey)
+  const { outcome, found } = await readOutcome(reading, {
+    ...{ endpoint, params, tagOf: answers.tagOf, mayBeAbsent: reads.optional },
+  })
   const isNone = outcome.kind === 'there' && reads.optional && isEmpty(outcome.value.body)
   if (outcome.kind === 'absent' || isNone) {
     const readAt = context.clock.now()
-    return detailRead(
-      readAt,
-      [{ stream, mode: 'record', source: endpoint, readAt, rows: [], replace: [scope] }],
-      [found],
-    )
+    return detailRead(readAt, [emptyAnswer(stream, parentKey, readAt, endpoint)], [found])
   }
   if (outcome.kind !== 'there') return notRead(outcome, [found])
   const { body, startedAt, isSame } = outcome.value

@@ -52,7 +52,7 @@ async function readRelated(run: TaskRun<'list'>, key: string, { economy }: Known
       related.push({ endpoint, stream, path, found: { reads: [{ endpoint, skipped: 1 }] } })
       continue
     }
-    const { outcome, found } = await readOutcome(run, { endpoint, params: singleParams(run, key) })
+    const { outcome, found } = await readOutcome(run, { endpoint, params: singleParams(run, key), mayBeAbsent: true })
     const findings: Found[] = [found]
     if (outcome.kind === 'failed') findings.push({ problems: [`${endpoint}: ${outcome.reason}`] })
     if (outcome.kind === 'there') {
