@@ -2,6 +2,7 @@
 
 import { quotaWindows } from '../api/admission/quota.ts'
 import { limitsIn, quotaLines, settingsFor } from '../api/admission/quota-headers.ts'
+import { noEncodings } from '../api/wire/body.ts'
 import { proxyFor } from '../api/wire/proxy.ts'
 import { defaultRate } from '../app.ts'
 import { streams } from '../catalog/catalog.ts'
@@ -38,6 +39,14 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
       ? 'without credentials'
       : `credentials sent as ${config.api.auth.kind}`
   const findings: Finding[] = [ok(name, `${shownAddress(apiUrl)} answers, ${auth}${wayTo(apiUrl, config)}`)]
+  const none = noEncodings(headers['content-encoding'])
+  if (none.length > 0)
+    findings.push(
+      ok(
+        'encoding',
+        `answers name the Content-Encoding ${none.join(', ').slice(0, 60)}, which does not exist: it is ignored`,
+      ),
+    )
   const told = limitsFinding(headers, config)
   if (told !== null) findings.push(told)
   const probe = openProbeApi(options)

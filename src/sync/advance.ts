@@ -6,7 +6,6 @@ import { streamNamed, streams } from '../catalog/catalog.ts'
 import { type Turn, turnName } from '../catalog/turns.ts'
 import type { Database } from '../database/database.ts'
 import { dropPaused, finishRequests, type OpenStream, openStreams } from '../state/due/requests.ts'
-import { makeEmptiedDue } from '../state/remembered/records.ts'
 import {
   finishRun,
   idleRuns,
@@ -58,8 +57,6 @@ async function finishIdle(client: PoolClient): Promise<Advanced['finished']> {
       await addTasks(client, run.id, run.stream, [{ kind: 'confirm', priority: priorities.confirm }])
       continue
     }
-    // What it could not decide about is read again.
-    if (run.isUndecided) await makeEmptiedDue(client, run.stream)
     const error = run.failure ?? run.error
     finished.push(await finishRun(client, { id: run.id, stream: run.stream, status: statusOf(run), error }))
   }

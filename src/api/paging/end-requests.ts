@@ -5,7 +5,17 @@ import { ApiError } from '../../errors.ts'
 import { counted } from '../../format.ts'
 import type { Answer } from '../types.ts'
 import { elementsAt } from '../wire/elements.ts'
-import { cameAgain, judgeTail, misread, type SoFar, saysMore, unproven, wereRead, wrongTotal } from './list-end.ts'
+import {
+  cameAgain,
+  judgeTail,
+  misread,
+  names,
+  type SoFar,
+  saysMore,
+  unproven,
+  wereRead,
+  wrongTotal,
+} from './list-end.ts'
 import { mayMeanNone } from './next-link.ts'
 import { keysOfPage, type PageMemory } from './page-memory.ts'
 import { envelopeOf, type PageSource, pastEndStatuses } from './page-source.ts'
@@ -76,7 +86,7 @@ export async function assertPastEnd(
   const last = envelopeOf(call, again)
   const { items, total } = last
   const why =
-    typeof last.next === 'string' && !mayMeanNone(last.next) && total === null
+    typeof last.next === 'string' && !mayMeanNone(last.next) && !names(call, last.next, before) && total === null
       ? 'the previous page names a next page'
       : saysMore({ ...soFar, last, total })
   if (items.length > 0 && why === null) return

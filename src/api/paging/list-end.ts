@@ -18,15 +18,16 @@ export type SoFar = ListRead & {
   readonly total: number | null
   /** The envelope of the last page with records. */
   readonly last: Envelope
-  /** The cursor of the page requested after it. */
+  /** The cursor of the page requested after it, and its own where that is known. */
   readonly asked: string
+  readonly before: string | null
 }
 
 /** The most consecutive empty pages that announce more: some APIs filter records after they have cut their pages. */
 export const mostEmpty = 10
 
 /** Why the last page announces more although the page after it does not; null: it does not. */
-export function saysMore({ call, last, total, records, pages, resumed, asked }: SoFar): string | null {
+export function saysMore({ call, last, total, records, pages, resumed, asked, before }: SoFar): string | null {
   const known = !resumed && total !== null
   if (known && total === records) return null
   if (known && total > records) return `the API reports a total of ${count(total)}, and ${wereRead(records, 'record')}`
@@ -34,7 +35,7 @@ export function saysMore({ call, last, total, records, pages, resumed, asked }: 
   if (!resumed && last.pages !== null && last.pages > pages)
     return `the API reports ${counted(last.pages, 'page')}, and ${wereRead(pages, 'page')}`
   if (!counts(call) || typeof last.next !== 'string' || mayMeanNone(last.next)) return null
-  if (last.next === asked || parameterOf(last.next, call.paging.pageParam) === asked) return null
+  if (names(call, last.next, asked) || names(call, last.next, before)) return null
   return `the last page names a next page at ${last.nextAt}, which API_PAGING=${call.paging.style} does not follow`
 }
 
@@ -45,8 +46,9 @@ export const wereRead = (value: number, noun: string): string =>
 /** Whether pages have numbers or offsets; all other styles are led on by their answers. */
 const counts = ({ paging }: ListCall): boolean => styles[paging.style].tail !== undefined
 
-const parameterOf = (link: string, name: string): string | null =>
-  new URLSearchParams(link.split('#')[0]?.split('?')[1] ?? '').get(name)
+/** Whether a next page, or its link, is the one at this cursor. */
+export const names = ({ paging: { pageParam } }: ListCall, next: string, cursor: string | null): boolean =>
+  [next, new URLSearchParams(next.split('#')[0]?.split('?')[1] ?? '').get(pageParam)].includes(cursor)
 
 /** What an empty page after one with records means: go on to the next one, or the end. @throws ApiError */
 export function judgeEmpty(soFar: SoFar, empty: Envelope, emptyInARow: number): 'go-on' | 'end' {
@@ -75,7 +77,7 @@ export function judgeRepeat(soFar: SoFar): 'end' | 'ask' {
   const { call, total, records, resumed, pages, asked, last } = soFar
   // Of a resumed list, the caller that counts all records compares them with the total.
   if (total !== null && (resumed || total === records)) return 'end'
-  if (!counts(call) && mayMeanNone(asked)) return 'end'
+  if (!counts(call) && (mayMeanNone(asked) || (last.more === false && saysMore(soFar) === null))) return 'end'
   const isNamed = !counts(call) || (typeof last.next === 'string' && !mayMeanNone(last.next))
   const named = `the previous page names it as the next page at ${last.nextAt ?? 'its end'}`
   const why = saysMore(soFar) ?? (isNamed ? named : null)
@@ -142,13 +144,13 @@ function pageIgnored(soFar: SoFar, why: string): ApiError {
 export const endless = (call: ListCall, what: string): ApiError =>
   new ApiError('PAGING_ENDLESS', `${call.endpoint} does not end: ${what}.`, {
     endpoint: call.endpoint,
-    remedy: `Check API_PAGING and API_PAGE_PARAM. ${wrongTotal} If answers name a next page that does not exist, set API_NEXT_PATH=${ignored}.`,
+    remedy: `Check API_PAGING and API_PAGE_PARAM. ${wrongTotal}${counts(call) ? ` If answers name a next page that does not exist, set API_NEXT_PATH=${ignored}.` : ''}`,
   })
 
 export const unproven = (call: ListCall, what: string): ApiError =>
   new ApiError('PAGING_UNPROVEN', `${call.endpoint}: nothing proves that the list ended here: ${what}.`, {
     endpoint: call.endpoint,
-    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam}) and API_SIZE_PARAM (now ${call.paging.sizeParam}). ${noPages} If answers wrongly announce more records, set API_NEXT_PATH=${ignored} or API_TOTAL_PATH=${ignored}.`,
+    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam})${counts(call) ? `, API_PAGE_BASE (now ${call.pageBase})` : ''} and API_SIZE_PARAM (now ${call.paging.sizeParam}). ${noPages} If answers wrongly announce more records, set ${counts(call) ? `API_NEXT_PATH=${ignored} or ` : ''}API_TOTAL_PATH=${ignored}.`,
   })
 
 /** The error for an answer that announces more records without naming where they are. */

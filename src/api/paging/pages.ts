@@ -94,7 +94,7 @@ async function* pagesInOrder(
   let [records, pages, longest, largest, emptyInARow] = [0, 0, 0, 0, 0]
   let total: number | null = null
   for (let index = 0; ; ) {
-    const soFar = (): SoFar => ({ call, records, pages, longest, resumed, total, last, asked: cursor })
+    const soFar = (): SoFar => ({ call, records, pages, longest, resumed, total, last, asked: cursor, before })
     const mayBeRefused = before !== null || isDoubtful || call.mayBeRefused === true
     let asked: AskedPage
     try {
@@ -115,7 +115,8 @@ async function* pagesInOrder(
     const goesOn = (): string | null => {
       const more = !resumed && ((total ?? 0) > records || (envelope.pages ?? 0) > pages)
       const hints = { base: source.linkBase, more: more || envelope.more === true }
-      return named(call, () => style.next(call, cursor, envelope, hints))
+      const next = named(call, () => style.next(call, cursor, envelope, hints))
+      return next !== null && !hints.more && isSame(call, cursor, next, source) ? null : next
     }
     if (index > 0 && length === 0) {
       emptyInARow += 1
@@ -179,6 +180,19 @@ async function* pagesInOrder(
     isDoubtful = style.after === undefined && mayMeanNone(next)
     cursor = next
   }
+}
+
+/** Whether a next page is the one just read: some APIs name their last page like that. */
+function isSame(call: ListCall, cursor: string, next: string, { linkBase }: PageSource): boolean {
+  const [read, named] = [cursor, next].map((place) => {
+    const address = styles[call.paging.style].request(call, place, linkBase.prefix)
+    const query =
+      address.kind === 'query' ? `${linkBase.path}?${new URLSearchParams({ ...call.query, ...address.query })}` : ''
+    const url = new URL(address.kind === 'link' ? address.link : query, linkBase.origin)
+    url.searchParams.sort()
+    return url.href
+  })
+  return read === named
 }
 
 /** How the answers of a list name its next page. */

@@ -14,6 +14,11 @@ const decoders: Readonly<Record<string, () => Transform>> = {
 }
 /** The encodings requested. */
 export const acceptedEncodings = 'gzip, deflate, br'
+/** Those that exist besides. Any other name, such as `UTF-8`, is a mistake of servers that send plain bytes. */
+const unrequested = new Set(['aes128gcm', 'compress', 'dcb', 'dcz', 'exi', 'pack200-gzip', 'x-compress', 'zstd'])
+/** The names in a Content-Encoding that mean no encoding. */
+export const noEncodings = (encoding: string | undefined): readonly string[] =>
+  namesIn(encoding).filter((name) => !Object.hasOwn(decoders, name) && !unrequested.has(name))
 /** More than one encoding on top of another has no honest use. */
 const maxEncodings = 2
 
@@ -25,34 +30,43 @@ type BodyLimit = {
 
 /**
  * The decoded bytes of a body. Destroys the stream (and with it the connection) when it is larger than allowed.
- * @throws BoatMirrorError API_TOO_LARGE, API_NOT_JSON for an encoding that was not requested; the stream's own errors
+ * @throws BoatMirrorError API_TOO_LARGE, API_NOT_JSON for an encoding that was not requested, or is none and no JSON; the stream's own errors
  * pass through
  */
 export async function readBody(body: Readable, encoding: string | undefined, limit: BodyLimit): Promise<Buffer> {
   const steps = decodersFor(encoding, body)
-  if (steps.length === 0) return collect(body, limit)
   // The last stream is destroyed with the error of whichever failed, so collect() reports it.
-  const decoded = pipeline([body, ...steps], () => undefined) as Transform
-  return collect(decoded, limit)
+  const decoded = steps.length === 0 ? body : (pipeline([body, ...steps], () => undefined) as Transform)
+  const bytes = await collect(decoded, limit)
+  const isJson = bytes.length === 0 || /^\s*["[{\dfnt-]/.test(bytes.toString('latin1', 0, 100))
+  if (!isJson && noEncodings(encoding).length > 0) throw notRequested(noEncodings(encoding))
+  return bytes
 }
 
-function decodersFor(encoding: string | undefined, body: Readable): Transform[] {
-  const names = (encoding ?? '')
+const namesIn = (encoding = ''): readonly string[] =>
+  encoding
     .toLowerCase()
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '' && name !== 'identity')
+
+function decodersFor(encoding: string | undefined, body: Readable): Transform[] {
+  const none = noEncodings(encoding)
+  const names = namesIn(encoding).filter((name) => !none.includes(name))
   const makers = names.reverse().map((name) => (Object.hasOwn(decoders, name) ? decoders[name] : undefined))
   if (makers.length > maxEncodings || makers.includes(undefined)) {
     body.on('error', () => undefined).destroy() // our own destroy is not an error
-    throw new BoatMirrorError(
-      'API_NOT_JSON',
-      `The answer is encoded as ${names.join(', ').slice(0, 60)}, which was not requested.`,
-      { remedy: `The API, or the proxy in front of it, must send one of these encodings: ${acceptedEncodings}.` },
-    )
+    throw notRequested(names)
   }
   return makers.flatMap((make) => (make === undefined ? [] : [make()]))
 }
+
+const notRequested = (names: readonly string[]): BoatMirrorError =>
+  new BoatMirrorError(
+    'API_NOT_JSON',
+    `The answer is encoded as ${names.join(', ').slice(0, 60)}, which was not requested.`,
+    { remedy: `The API, or the proxy in front of it, must send one of these encodings: ${acceptedEncodings}.` },
+  )
 
 /** The low half of the first byte of zlib's format; no bare deflate begins with it. */
 const zlibMethod = 8

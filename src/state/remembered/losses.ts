@@ -59,66 +59,76 @@ export async function comingOf(
   today: string,
 ): Promise<readonly (readonly string[])[]> {
   if (stream.passes !== true) return keys
-  const { rows } = await db.query<{ key: string }>(
-    `select asked.key from ${askedJoin(stream)} where not ${hasPassed}`,
-    [keys.map(keyText), today],
-  )
+  const coming = `select asked.key from ${askedJoin(stream)} where not ${hasPassed}`
+  const { rows } = await db.query<{ key: string }>(coming, [keys.map(keyText), today])
   return rows.map(({ key }) => keyParts(stream, key))
 }
 
-/** Columns of a row `t` below the record whose details `d` are known. */
-const belowDetails = (stream: StreamDef): string => {
-  const { parentKey = [] } = stream
-  const part = (index: number): string => (parentKey.length === 1 ? 'd.key' : `d.key::jsonb ->> ${index}`)
-  return `t._deleted_at is null and ${parentKey
-    .map((name, index) => `t.${identifier(name)} = (${part(index)})::${columnType(stream, name)}`)
-    .join(' and ')}`
-}
+/** Stands for all rows below a record whose list answered 404. */
+export const refusedBelow = (above: readonly string[]): readonly string[] => [...above, '']
 
 export type EmptiedRow = {
-  readonly key: readonly string[]
-  /** The other id by which its single may be requested. */
+  readonly key: string
+  /** Another id by which the row's own endpoint may know it. */
   readonly otherId: string | null
+  /** The list of its record answered 404. */
+  readonly isRefused: boolean
 }
 
-/** The rows with one of these keys, or below these records, that are there although the last answer for their record brought none. */
-export async function emptiedRows(
-  db: Queryable,
-  stream: StreamDef,
-  { keys, above }: { readonly keys: readonly (readonly string[])[]; readonly above: readonly string[] },
-): Promise<readonly EmptiedRow[]> {
-  const { reads, parentKey } = stream
-  const path = (reads.kind === 'collection' && reads.single?.fallbackPath?.split('.')) || []
-  const records = keys.map((key) => keyText(key.slice(0, parentKey?.length)))
-  const { rows } = await db.query<{ key: string; otherId: string | null }>(
-    `select t.key, t.other as "otherId" from sync.records d cross join lateral (
-       select ${keySql(stream, 't')} as key, t._payload #>> nullif($5::text[], '{}') as other from mirror.${identifier(stream.name)} t
-       where ${belowDetails(stream)} and t._read_at <= d.detail_read_at offset 0) t
-     where d.stream = $1 and d.key = any($2) and d.detail_hash = '' and (d.key = any($3) or t.key = any($4)) order by 1`,
-    [stream.name, [...new Set([...records, ...above])], above, keys.map(keyText), path],
-  )
-  return rows.map(({ key, otherId }) => ({ key: keyParts(stream, key), otherId }))
+export type EmptiedBelow = {
+  /** Rows that stood below the records that the run read, and those that it did not delete. */
+  readonly before: number
+  readonly left: number
+  /** Rows that the run found missing, and no later answer for their record showed. */
+  readonly emptied: readonly EmptiedRow[]
+  /** Records whose lists answered 404. */
+  readonly refused: readonly string[]
+  /** Some of them have no rows. */
+  readonly refusesEmpty: boolean
+  /** Lists with rows were answered to the run, and lists without to any run. */
+  readonly answersRows: boolean
+  readonly answersNone: boolean
 }
 
-/**
- * What a run has read of a stream below another: the rows that stand below the records it read, and what the API answered
- * to lists, now or before: rows to this run, nothing to any.
- */
-export async function readBelow(
-  db: Queryable,
-  stream: StreamDef,
-  since: Date,
-): Promise<{ readonly rows: number; readonly answersRows: boolean; readonly answersNone: boolean }> {
-  const { rows } = await db.query<{ rows: number; answersRows: boolean; answersNone: boolean }>(
-    `select coalesce(sum(rows) filter (where recent), 0)::int as rows,
-       coalesce(bool_or(whole and recent and rows > 0), false) as "answersRows",
-       coalesce(bool_or(whole and rows = 0), false) as "answersNone"
-     from (select d.detail_read_at >= $2 as recent, d.detail_hash <> '' as whole, t.rows from sync.records d
-       cross join lateral (select count(*) as rows from mirror.${identifier(stream.name)} t where ${belowDetails(stream)} offset 0) t
-       where d.stream = $1 and d.detail_read_at is not null) r`,
-    [stream.name, since],
+/** What a run has read of a stream below another, and found missing. */
+export async function emptiedBelow(db: Queryable, stream: StreamDef, runId: string): Promise<EmptiedBelow> {
+  const { name, key, parentKey = [], reads } = stream
+  const parts = parentKey.map((_, index) => (parentKey.length === 1 ? 'd.key' : `d.key::jsonb ->> ${index}`))
+  const same = parts.map((part, index) => {
+    const column = key[index] ?? ''
+    return `t.${identifier(column)} = (${part})::${columnType(stream, column)}`
+  })
+  const otherPath = (reads.kind === 'collection' && reads.single?.fallbackPath?.replaceAll('.', ',')) || ''
+  const isUndecided = (text: string): string =>
+    `exists (select from sync.held h where h.run_id = r.id and h.released_at = '-infinity' and h.key = ${text})`
+  const { rows } = await db.query<EmptiedBelow>(
+    `select (coalesce(sum(rows) filter (where recent), 0) + r.deleted - r.inserted)::int as before,
+       (coalesce(sum(rows) filter (where recent), 0) - r.inserted)::int as left,
+       (select coalesce(jsonb_agg(e), '[]') from unnest(array_agg(emptied)) as each(rows), jsonb_array_elements(rows) e) as emptied,
+       coalesce(array_agg(d.key) filter (where refused), '{}') as refused,
+       coalesce(bool_or(refused and rows = 0), false) as "refusesEmpty",
+       coalesce(bool_or(recent and detail_hash <> '' and rows > 0), false) as "answersRows",
+       coalesce(bool_or(detail_hash <> '' and rows = 0), false) as "answersNone"
+     from sync.runs r join sync.records d on d.stream = $1 and d.detail_read_at is not null
+     cross join lateral (select d.detail_read_at >= r.started_at as recent,
+       d.detail_hash = '' and ${isUndecided(keyTextSql([...parts, `''`]))} as refused) f
+     cross join lateral (select count(*) as rows,
+         jsonb_agg(jsonb_build_object('key', ${keySql(stream, 't')}, 'otherId', nullif(t._payload #>> $3, ''), 'isRefused', refused))
+           filter (where d.detail_hash = '' and t._read_at <= d.detail_read_at and (refused or ${isUndecided(keySql(stream, 't'))})) as emptied
+       from mirror.${identifier(name)} t where t._deleted_at is null and ${same.join(' and ')} offset 0) t
+     where r.id = $2 group by r.id`,
+    [stream.name, runId, otherPath === '' ? null : `{${otherPath}}`],
   )
-  return rows[0] ?? { rows: 0, answersRows: false, answersNone: false }
+  const none = {
+    before: 0,
+    left: 0,
+    emptied: [],
+    refused: [],
+    refusesEmpty: false,
+    answersRows: false,
+    answersNone: false,
+  }
+  return rows[0] ?? none
 }
 
 /** Keys of the records above rows that went within 24 hours. */

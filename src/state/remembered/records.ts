@@ -256,19 +256,6 @@ export async function makeDue(db: Queryable, names: readonly string[], keys: rea
   )
 }
 
-/** Details are due whose last answers brought nothing that was written, or could not be kept. */
-export async function makeEmptiedDue(db: Queryable, stream: string): Promise<void> {
-  const { rows } = await db.query<{ key: string }>(
-    `select key from sync.records where stream = $1 and detail_hash = '' and detail_read_at is not null`,
-    [stream],
-  )
-  await makeDue(
-    db,
-    [stream],
-    rows.map(({ key }) => key),
-  )
-}
-
 /** The states but those of details below a record that is gone, or was; they are kept under the key of that record. */
 async function belowLiving(
   db: Queryable,

@@ -109,11 +109,10 @@ export async function addCounts(db: Queryable, runId: string, counts: Partial<Ru
   await addingCounts(on(db), runId, counts)?.execute()
 }
 
-/** How many rows a run has inserted and deleted so far. */
-export async function changedBy(db: Queryable, runId: string): Promise<Pick<RunCounts, 'inserted' | 'deleted'>> {
-  const counts = on(db).selectFrom('sync.runs').select(['inserted', 'deleted']).where('id', '=', runId)
-  const run = await counts.executeTakeFirst()
-  return { inserted: Number(run?.inserted ?? 0), deleted: Number(run?.deleted ?? 0) }
+/** How many rows a run has inserted so far. */
+export async function insertedBy(db: Queryable, runId: string): Promise<number> {
+  const run = await on(db).selectFrom('sync.runs').select('inserted').where('id', '=', runId).executeTakeFirst()
+  return Number(run?.inserted ?? 0)
 }
 
 /** Records a warning about a run, each text once. Keeps at most 50. */
@@ -147,7 +146,7 @@ export async function idleRuns(db: Queryable): Promise<
     readonly read: number
     readonly failedKinds: readonly string[]
     readonly failure: string | null
-    /** Rows below records that it found missing, and has not decided about. */
+    /** It found rows missing below records, and has not decided about them. */
     readonly isUndecided: boolean
   }[]
 > {

@@ -29,38 +29,18 @@ export async function deletedLately(db: Queryable, stream: string): Promise<numb
   return rows[0]?.deleted ?? 0
 }
 
-/** Adds to what a run holds back. */
-async function addHeld(db: Queryable, runId: string, keys: readonly string[]): Promise<void> {
-  await on(db)
-    .insertInto('sync.held')
-    .columns(['run_id', 'key'])
-    .expression(
-      on(db).selectNoFrom((eb) => [eb.val(runId).as('run_id'), sql<string>`unnest(${keys}::text[])`.as('key')]),
-    )
-    .onConflict((conflict) => conflict.columns(['run_id', 'key']).doUpdateSet({ released_at: null }))
-    .execute()
-}
-
-/** Stands for the moment of the release of what a run found missing and has not decided about yet. */
-const undecided = sql<Date>`timestamptz '-infinity'`
-
-/** Notes what a run found missing below records, for its end to decide. */
-export async function noteUndecided(db: Queryable, runId: string, keys: readonly string[]): Promise<void> {
+/** Adds to what a run holds back, or (`-infinity`) to what it has found missing and its end decides about. */
+export async function addHeld(
+  db: Queryable,
+  runId: string,
+  keys: readonly string[],
+  releasedAt: '-infinity' | null = null,
+): Promise<void> {
   await db.query(
-    `insert into sync.held (run_id, key, released_at) select $1, unnest($2::text[]), '-infinity' on conflict do nothing`,
-    [runId, keys],
+    `insert into sync.held (run_id, key, released_at) select $1, unnest($2::text[]), $3
+     on conflict (run_id, key) do update set released_at = excluded.released_at`,
+    [runId, keys, releasedAt],
   )
-}
-
-/** What a run found missing below records and has not decided about. */
-export async function undecidedKeys(db: Queryable, runId: string): Promise<readonly string[]> {
-  const found = on(db).selectFrom('sync.held').select('key').where('run_id', '=', runId)
-  return (await found.where('released_at', '=', undecided).orderBy('key').execute()).map(({ key }) => key)
-}
-
-/** Forgets what a run has decided about: it is gone, held, or there again. */
-export async function forgetUndecided(db: Queryable, runId: string): Promise<void> {
-  await on(db).deleteFrom('sync.held').where('run_id', '=', runId).where('released_at', '=', undecided).execute()
 }
 
 /** The readable plan of rows that are held below some records. */

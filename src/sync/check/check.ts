@@ -143,13 +143,11 @@ class StreamComparison implements TaskWriter {
     else await this.#compare(task, changes)
   }
 
-  async #compare(task: Task, { tables, bad, problems, tombstones, held }: ChangeSet): Promise<void> {
+  async #compare(task: Task, { tables, bad, problems, tombstones }: ChangeSet): Promise<void> {
     for (const table of tables)
       if (table.mode === 'record') this.#tally.of(table.stream.name).compared += table.rows.length
     for (const { stream } of bad) this.#tally.of(stream).bad += 1
     for (const problem of problems) this.#tally.problem(this.#stream.name, problem)
-    for (const { stream, keys } of held)
-      this.#tally.problem(stream.name, `The list below ${keys[0]?.slice(0, -1).join(' ')} answered 404.`)
     for (const { stream, keys } of tombstones) this.#tally.add([deleted(stream, keys)])
     const found = await this.#differences(tables)
     if (task.kind === 'sweep') this.#tally.add(await this.#withoutUndecided(tables, found))

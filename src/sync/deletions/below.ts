@@ -1,19 +1,18 @@
-// The delete threshold below records: rows missing from a complete answer are deleted immediately while they are few and
-// the answer brings others. A record whose rows are all missing is left to the end of the run (`emptied.ts`). When more
-// would be deleted within 24 hours than of a list, they wait for a decision. Counted in the transaction that deletes them.
+// The delete threshold below records: rows missing from a complete answer are deleted immediately while they are few, and
+// those of a record that shows no others at the end of the run (`emptied.ts`). When more would be deleted within 24 hours
+// than of a list, they wait for a decision. Counted in the transaction that deletes them.
 
 import type { PoolClient } from 'pg'
 import { parentOf } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { dateIn } from '../../clock.ts'
-import type { Queryable } from '../../database/sql.ts'
 import { counted } from '../../format.ts'
 import type { LostRows, TableWrite } from '../../mirror/rows.ts'
 import { aboveLostLately, comingOf, heldBelow, lockLosses, lostLately } from '../../state/remembered/losses.ts'
 import { keyText, makeDue } from '../../state/remembered/records.ts'
 import { liveRows } from '../../state/row-counts.ts'
 import { noteRunError } from '../../state/runs/runs.ts'
-import { deletedLately, holdBelow, noteUndecided } from '../../state/runs/sweeps.ts'
+import { addHeld, deletedLately, holdBelow } from '../../state/runs/sweeps.ts'
 import type { ChangeSet, HeldRows } from '../change-set.ts'
 import { changeSet } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
@@ -44,13 +43,10 @@ export const aboveOf = ({ parentKey = [] }: StreamDef, keys: readonly (readonly 
   ...new Set(keys.map((key) => keyText(key.slice(0, parentKey.length)))),
 ]
 
-/** Today, where the fleet is. */
-export const todayOf = ({ context: { clock, settings } }: TaskRun): string => dateIn(settings.timeZone, clock.now())
-
 /**
  * Lets rows go that a complete answer did not bring, or throws.
  * @param client the transaction in which they went
- * @param tables what it writes
+ * @param tables what it wrote
  * @throws TooManyLost
  */
 export async function assertMayGo(
@@ -59,49 +55,32 @@ export async function assertMayGo(
   { stream, keys }: LostRows,
   tables: readonly TableWrite[],
 ): Promise<void> {
-  const { released, task } = run
+  const { context, released, task } = run
   if (!isLoss(stream)) return
   if (released !== undefined && keys.every((key) => released.has(heldKeyOf(stream, key)))) return
-  // A refresh concerns one record, and the end of a run has the others before it.
+  const today = dateIn(context.settings.timeZone, context.clock.now())
+  // A refresh concerns one record. At the end of a run all of them are known.
   if (stream.reads.kind !== 'inside' && task.kind !== 'refresh' && task.kind !== 'confirm') {
-    const emptied = await comingOf(client, stream, withoutOthers(stream, keys, tables), todayOf(run))
+    const shown = tables.flatMap((write) => (write.stream === stream ? write.rows.map((row) => row.key) : []))
+    const above = new Set(aboveOf(stream, shown))
+    const alone = keys.filter((key) => aboveOf(stream, [key]).every((each) => !above.has(each)))
+    const emptied = await comingOf(client, stream, alone, today)
     if (emptied.length > 0) throw new TooManyLost({ stream, keys: emptied, reason: null })
   }
   await lockLosses(client, stream.name)
-  const reason = await beyondToday(client, run, { stream, keys })
-  if (reason !== null) throw new TooManyLost({ stream, keys, reason })
-}
-
-/** Those of some rows below whose record the answers bring nothing at all. */
-function withoutOthers(stream: StreamDef, keys: LostRows['keys'], tables: readonly TableWrite[]): LostRows['keys'] {
-  const aboveIt = (key: readonly string[]): string => keyText(key.slice(0, stream.parentKey?.length))
-  const bringing = new Set(
-    tables.flatMap((write) => (write.stream === stream ? write.rows : [])).map((row) => aboveIt(row.key)),
-  )
-  return keys.filter((key) => !bringing.has(aboveIt(key)))
-}
-
-/**
- * Why these rows may not go within 24 hours; null: they may.
- * @param ahead how many of them have not gone yet
- */
-export async function beyondToday(
-  db: Queryable,
-  run: TaskRun,
-  { stream, keys }: LostRows,
-  ahead = 0,
-): Promise<string | null> {
   // All deletions of the stream: more than those that count, and found at once.
-  const all = (await deletedLately(db, stream.name)) + ahead
-  const held = stream.reads.kind === 'inside' ? 0 : await heldBelow(db, stream, keys.map(keyText))
-  if (all + held <= alwaysAllowed) return null
-  const live = await liveRows(db, stream.name)
-  const limit = run.context.settings.deleteLimit
+  const all = await deletedLately(client, stream.name)
+  const held = stream.reads.kind === 'inside' ? 0 : await heldBelow(client, stream, keys.map(keyText))
+  if (all + held <= alwaysAllowed) return
+  const live = await liveRows(client, stream.name)
+  const limit = context.settings.deleteLimit
   const judge = (lost: number): string | null => {
     const missing = Math.min(lost, keys.length) + held
     return beyondLimit({ live, missing, deletedLately: lost + held - missing, limit })
   }
-  return judge(all) === null ? null : judge((await lostLately(db, stream, todayOf(run))) + ahead)
+  if (judge(all) === null) return
+  const reason = judge(await lostLately(client, stream, today))
+  if (reason !== null) throw new TooManyLost({ stream, keys, reason })
 }
 
 /** The same changes without the deletion of these rows: the rows below their records stay, and are requested again. */
@@ -116,6 +95,7 @@ export function withoutLost(changes: ChangeSet, held: HeldRows): ChangeSet {
   const parent = parentOf(stream)?.name
   const records = changes.records.flatMap((state) => {
     if (!above.has(state.key)) return state
+    // What is still to be decided has been read.
     if (state.stream === stream.name) return held.reason === null ? { ...state, detailHash: '' } : []
     // Rows inside a record are compared when the record differs from its stored state.
     const isHolder = stream.reads.kind === 'inside' && state.stream === parent
@@ -132,7 +112,7 @@ export function withoutLost(changes: ChangeSet, held: HeldRows): ChangeSet {
  */
 export async function keepLost(client: PoolClient, { context, task }: TaskRun, held: HeldRows): Promise<void> {
   const { stream, keys, reason } = held
-  if (reason === null) return await noteUndecided(client, task.runId, keys.map(keyText))
+  if (reason === null) return await addHeld(client, task.runId, keys.map(keyText), '-infinity')
   const above = aboveOf(stream, keys)
   // A transaction that was let through meanwhile has committed by then: its losses are among those counted again.
   await lockLosses(client, stream.name)

@@ -31,8 +31,7 @@ type Asked = { readonly key: string; readonly kind: 'there' | 'gone' | 'failed';
 async function ask(reading: Reading<'list'>, key: string): Promise<Asked> {
   const { outcome, found } = await readSingleRecord(reading, key)
   if (outcome.kind === 'gone' || outcome.kind === 'there') return { key, kind: outcome.kind, found }
-  const reason = outcome.kind === 'failed' ? outcome.reason : 'The detail request returned no record.'
-  const problem = `${reading.stream.name} ${key} could not be confirmed as deleted: ${reason}`
+  const problem = `${reading.stream.name} ${key} could not be confirmed as deleted: ${outcome.reason}`
   return { key, kind: 'failed', found: changeSet([found, { problems: [problem] }]) }
 }
 

@@ -1,41 +1,44 @@
-// The end of a run below records: what becomes of the rows of records whose answers brought none. One such record is nothing
-// unusual. Several that leave little of what this run read are asked for row by row, or held.
+// The end of a run below records: what becomes of the rows of records that showed none. One such record is nothing unusual.
+// Several that leave little of what this run read are asked for row by row, or held.
 
 import type { SingleRead } from '../../catalog/types.ts'
+import { dateIn } from '../../clock.ts'
 import { counted } from '../../format.ts'
-import { aboveLostLately, comingOf, type EmptiedRow, emptiedRows, readBelow } from '../../state/remembered/losses.ts'
+import {
+  aboveLostLately,
+  type EmptiedBelow,
+  type EmptiedRow,
+  emptiedBelow,
+  lostLately,
+} from '../../state/remembered/losses.ts'
 import { keyParts, makeDue } from '../../state/remembered/records.ts'
-import { changedBy, noteRunError } from '../../state/runs/runs.ts'
-import { forgetUndecided, undecidedKeys } from '../../state/runs/sweeps.ts'
+import { liveRows } from '../../state/row-counts.ts'
+import { noteRunError } from '../../state/runs/runs.ts'
 import { contradictDetected, notFoundPrefix, readDetected, saveDetected } from '../../state/shared/detected-settings.ts'
 import { mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
 import { parentValues } from '../details/readers/children.ts'
 import { type Answered, readOutcome } from '../details/single.ts'
-import { aboveOf, beyondToday, todayOf } from './below.ts'
-import { sampleSize } from './threshold.ts'
+import { aboveOf } from './below.ts'
+import { beyondLimit, sampleSize } from './threshold.ts'
 
 /** Decides about all that a run found missing below records. A worker that takes over decides about what is left. */
 export async function decideEmptied(run: TaskRun): Promise<void> {
   const { context, stream, task, writer } = run
-  const { pool } = context.database
   const readAt = context.clock.now()
-  const missing = (await undecidedKeys(pool, task.runId)).map((key) => keyParts(stream, key))
-  const unanswered = missing.filter((key) => key.at(-1) === '')
-  const refused = aboveOf(stream, unanswered)
-  const below = await emptiedRows(pool, stream, { keys: [], above: refused })
-  const { rows, ...answers } = await readBelow(pool, stream, task.runStartedAt)
-  const withRows = aboveOf(stream, keysOf(below)).length
-  const isEmptyList = await meansEmpty(run, { ...answers, refused: refused.length, withRows })
-  const emptied = [...(await emptiedRows(pool, stream, { keys: missing, above: [] })), ...(isEmptyList ? below : [])]
-  const keys = keysOf(emptied)
-  const { found, reason } = await judge(run, emptied, { rows, isRefused: isEmptyList && withRows > 0 })
-  const source = 'list' in stream.reads ? stream.reads.list : 'endpoint' in stream.reads ? stream.reads.endpoint : ''
-  const gone: Found = keys.length === 0 ? {} : { tombstones: [{ stream, keys, source, readAt, lost: true }] }
-  await writer.commit(run, changeSet([...found, reason === null ? gone : { held: [{ stream, keys, reason }] }]), {
+  const facts = await emptiedBelow(context.database.pool, stream, task.runId)
+  const { refused } = facts
+  const isEmptyList = refused.length > 0 && (await meansEmpty(run, facts))
+  const emptied = facts.emptied.filter(({ isRefused }) => isEmptyList || !isRefused)
+  const { found, reason } = await judge(run, facts, emptied)
+  const keys = emptied.map(({ key }) => keyParts(stream, key))
+  const source = 'list' in stream.reads ? stream.reads.list : stream.name
+  const [tombstones, held] = [[{ stream, keys, source, readAt, lost: true } as const], [{ stream, keys, reason }]]
+  const decided = reason === null ? { tombstones } : { held }
+  await writer.commit(run, changeSet([...found, ...(keys.length > 0 ? [decided] : [])]), {
     also: async (client) => {
-      await forgetUndecided(client, task.runId)
+      await client.query(`delete from sync.held where run_id = $1 and released_at = '-infinity'`, [task.runId])
       if (refused.length === 0 || isEmptyList) return
       await makeDue(client, [stream.name], refused)
       const problem = `${source} answered 404 for ${counted(refused.length, 'record')} that the API has (${refused[0]}). Nothing shows that it means an empty list. The known rows stay.`
@@ -45,78 +48,64 @@ export async function decideEmptied(run: TaskRun): Promise<void> {
   await writer.end(run)
 }
 
-const keysOf = (rows: readonly EmptiedRow[]): readonly (readonly string[])[] => rows.map(({ key }) => key)
-
 /**
- * Whether 404 below a record that is there means an empty list: no list of the stream was ever answered without records, and
- * this run was answered others with them. `withRows`: of so many refused ones the mirror has rows.
+ * Whether 404 below a record that is there means an empty list: none of the stream was ever answered as empty, and others were
+ * answered with rows to this run.
  */
-async function meansEmpty(
-  { context, stream }: TaskRun,
-  facts: Pick<Awaited<ReturnType<typeof readBelow>>, 'answersRows' | 'answersNone'> & {
-    readonly refused: number
-    readonly withRows: number
-  },
-): Promise<boolean> {
-  if (facts.refused === 0) return false
+async function meansEmpty({ context, stream }: TaskRun, facts: EmptiedBelow): Promise<boolean> {
   const { pool } = context.database
   const setting = `${notFoundPrefix}${stream.name}`
   const isKnown = (await readDetected(pool, setting)) !== null
-  if (isKnown && facts.answersNone) await contradictDetected(pool, setting, 'The API answered an empty list, too.')
+  if (isKnown && facts.answersNone) await contradictDetected(pool, setting, 'The API answered empty lists, too.')
   if (isKnown || facts.answersNone) return !facts.answersNone
-  if (!facts.answersRows || facts.withRows === facts.refused) return false
+  if (!facts.answersRows || !facts.refusesEmpty) return false
   await saveDetected(pool, setting, 'an empty list')
   return true
 }
 
-type Verdict = {
-  readonly found: readonly Found[]
-  /** Why the rows are held; null: they may go. */
-  readonly reason: string | null
-}
+type Judged = { readonly found: readonly Found[]; readonly reason: string | null }
 
-/** @param read `rows`: what stands below all records that the run read; `isRefused`: some lists answered 404 */
-async function judge(
-  run: TaskRun,
-  emptied: readonly EmptiedRow[],
-  { rows, isRefused }: { readonly rows: number; readonly isRefused: boolean },
-): Promise<Verdict> {
-  const { context, stream, task } = run
+/** `reason`: why the rows are held; null: they may go, as far as the limit allows. */
+async function judge(run: TaskRun, facts: EmptiedBelow, emptied: readonly EmptiedRow[]): Promise<Judged> {
+  const { context, stream } = run
   const { pool } = context.database
-  const lost = await comingOf(pool, stream, keysOf(emptied), todayOf(run))
-  const beyond = await beyondToday(pool, run, { stream, keys: lost }, lost.length)
+  const { deleteLimit: limit, timeZone } = context.settings
+  const deletedLately = await lostLately(pool, stream, dateIn(timeZone, context.clock.now()))
+  const live = await liveRows(pool, stream.name)
+  const beyond = beyondLimit({ live, missing: emptied.length, deletedLately, limit })
   if (beyond !== null) return { found: [], reason: beyond }
   const single = stream.reads.kind === 'collection' ? stream.reads.single : undefined
-  const { inserted, deleted } = await changedBy(pool, task.runId)
-  const [before, left] = [rows - inserted + deleted, rows - inserted - lost.length]
-  // Where nothing can be asked for, only what one run sees at once is suspicious.
-  const above = new Set([...aboveOf(stream, lost), ...(single ? await aboveLostLately(pool, stream) : [])])
-  const isSuspicious = (above.size > 1 && left * 2 <= before) || (isRefused && single !== undefined)
-  if (lost.length === 0 || !isSuspicious) return { found: [], reason: null }
-  const reason = `All ${stream.name} of ${counted(aboveOf(stream, lost).length, 'record')} are suddenly gone: ${left} of ${counted(before, 'row')} are left.`
+  const above = aboveOf(
+    stream,
+    emptied.map(({ key }) => keyParts(stream, key)),
+  )
+  // Where rows can be asked for, it makes no difference which run saw the first of them go.
+  const lately = single && above.length === 1 ? await aboveLostLately(pool, stream) : []
+  const left = facts.left - emptied.length
+  const isSudden = new Set([...above, ...lately]).size > 1 && left * 2 <= facts.before
+  if (!isSudden && (single === undefined || emptied.every(({ isRefused }) => !isRefused)))
+    return { found: [], reason: null }
+  const reason = `All ${stream.name} of ${counted(above.length, 'record')} are suddenly gone: ${left} of ${counted(facts.before, 'row')} are left.`
   if (single === undefined) return { found: [], reason }
   const step = Math.max(1, emptied.length / sampleSize)
-  const sample = Array.from({ length: Math.min(emptied.length, sampleSize) }, (_, place) => Math.floor(place * step))
-  const rowsAsked = sample.flatMap((place) => emptied[place] ?? [])
-  const asked: Answered<unknown>[] = []
-  for await (const one of mapConcurrently(rowsAsked, context.settings.api.concurrency, (row) => ask(run, single, row)))
-    asked.push(one)
-  const there = asked.filter(({ outcome }) => outcome.kind !== 'gone').length
-  const found = asked.map((one) => one.found)
+  const sample = emptied.filter((_, place) => Math.floor(place / step) > Math.floor((place - 1) / step))
+  const found: Found[] = []
+  let there = 0
+  const asked = mapConcurrently(sample, context.settings.api.concurrency, (row) => ask(run, single, row))
+  for await (const { outcome, found: own } of asked) {
+    found.push(own)
+    if (outcome.kind !== 'gone') there += 1
+  }
   if (there === 0) return { found, reason: null }
-  return { found, reason: `${reason} Of ${asked.length} that were requested one by one, ${there} did not answer 404.` }
+  return { found, reason: `${reason} ${there} of ${sample.length} that were requested did not answer 404.` }
 }
 
-/** Requests one row by its own endpoint, by each id that its path may take. */
-async function ask(run: TaskRun, single: SingleRead, { key, otherId }: EmptiedRow): Promise<Answered<unknown>> {
+/** Requests one row by its own endpoint, with each id that its path may take. */
+async function ask(run: TaskRun, { endpoint, param }: SingleRead, row: EmptiedRow): Promise<Answered<unknown>> {
+  const key = keyParts(run.stream, row.key)
   const { params } = parentValues(run.stream, aboveOf(run.stream, [key])[0] ?? '')
-  const found: Found[] = []
-  for (const id of [key.at(-1), otherId]) {
-    if (!id) continue
-    const { endpoint, param } = single
-    const { outcome, found: own } = await readOutcome(run, { endpoint, params: { ...params, [param]: id } })
-    found.push(own)
-    if (outcome.kind !== 'gone') return { outcome, found: changeSet(found) }
-  }
-  return { outcome: { kind: 'gone' }, found: changeSet(found) }
+  const own = await readOutcome(run, { endpoint, params: { ...params, [param]: key.at(-1) ?? '' } })
+  if (own.outcome.kind !== 'gone' || row.otherId === null) return own
+  const other = await readOutcome(run, { endpoint, params: { ...params, [param]: row.otherId } })
+  return { ...other, found: changeSet([own.found, other.found]) }
 }

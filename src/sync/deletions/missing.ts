@@ -5,7 +5,7 @@ import { analyzeGrown } from '../../mirror/statistics.ts'
 import type { Window } from '../../state/due/windows.ts'
 import { clearUnseen } from '../../state/quarantine.ts'
 import { liveRows } from '../../state/row-counts.ts'
-import { addCounts, addWarnings, changedBy, markSwept, noteRunError } from '../../state/runs/runs.ts'
+import { addCounts, addWarnings, insertedBy, markSwept, noteRunError } from '../../state/runs/runs.ts'
 import {
   byRange,
   type Compared,
@@ -99,5 +99,5 @@ async function compareAll(
 /** Live rows of the whole stream, without stubs and without those that this run has brought. */
 async function liveBefore({ context, task, stream }: TaskRun): Promise<number> {
   const live = await liveRows(context.database.pool, stream.name)
-  return Math.max(0, live - (await changedBy(context.database.pool, task.runId)).inserted)
+  return Math.max(0, live - (await insertedBy(context.database.pool, task.runId)))
 }

@@ -180,7 +180,6 @@ async function fetchDetail(run: TaskRun, read: Reader, before: Before): Promise<
         failed: outcome.retry,
       }
     case 'gone':
-    case 'absent':
       return { found: [found, { tables: writes }, await judgeGone(run, key, startedAt)], failed: false }
     case 'there':
       return { found: detailsFound(run, before, { ...detail, answers, startedAt }), failed: false }

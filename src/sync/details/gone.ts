@@ -1,25 +1,19 @@
 // The read of a child answered 404: is the parent deleted, or only the child?
 
-import type { StreamDef } from '../../catalog/types.ts'
+import { refusedBelow } from '../../state/remembered/losses.ts'
 import { keyParts } from '../../state/remembered/records.ts'
 import { liveRows } from '../../state/row-counts.ts'
 import { deletedLately } from '../../state/runs/sweeps.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type Reading, type TaskRun } from '../context.ts'
 import { beyondLimit } from '../deletions/threshold.ts'
-import { emptyAnswer, parentValues } from './readers/children.ts'
+import { parentValues } from './readers/children.ts'
 import { askableParent, readSingleRecord } from './single.ts'
 
 /** A parent that was seen within this time is known to be there, in milliseconds. */
 const recentlySeenMs = 10 * 60_000
 
-/** Stands among what a run found missing for all that is below a record whose list answered 404. */
-export const notFoundBelow = (stream: StreamDef, key: string): readonly string[] => [
-  ...parentValues(stream, key).scope.values,
-  '',
-]
-
-/** Decides what a 404 (or, for a collection, an answer without content) on `key` means. */
+/** Decides what a 404 on `key` means. */
 export async function judgeGone(run: TaskRun, key: string, startedAt: Date): Promise<Found> {
   const { stream, reads, task } = run
   const asked = askableParent(stream, key)
@@ -45,14 +39,19 @@ export async function judgeGone(run: TaskRun, key: string, startedAt: Date): Pro
       return changeSet([...found, { problems: [problem] }])
     }
   }
-  const read = { records: [{ stream: stream.name, key, detailHash: '', detailReadAt: startedAt }] }
-  if (reads.kind === 'document' && reads.optional)
-    return changeSet([...found, read, { tables: [emptyAnswer(stream, key, startedAt, reads.endpoint)] }])
-  // What it means is decided at the end of the run.
-  if (reads.kind === 'collection')
-    return changeSet([...found, read, { held: [{ stream, keys: [notFoundBelow(stream, key)], reason: null }] }])
-  const problem = `${stream.name} ${key}: the API answered 404 although the ${parent.stream.name} record exists. The known rows stay.`
-  return changeSet([...found, { problems: [problem] }])
+  found.push({ records: [{ stream: stream.name, key, detailHash: '', detailReadAt: startedAt }] })
+  if (reads.kind === 'document' && reads.optional) {
+    const replace = [parentValues(stream, key).scope]
+    const source = reads.endpoint
+    found.push({ tables: [{ stream, mode: 'record', source, readAt: startedAt, rows: [], replace }] })
+  } else if (reads.kind === 'collection') {
+    // What it means is decided at the end of the run.
+    found.push({ held: [{ stream, keys: [refusedBelow(parentValues(stream, key).scope.values)], reason: null }] })
+  } else {
+    const problem = `${stream.name} ${key}: the API answered 404 although the ${parent.stream.name} record exists. The known rows stay.`
+    return changeSet([...found.slice(0, -1), { problems: [problem] }])
+  }
+  return changeSet(found)
 }
 
 /** A record of a list is gone: its tombstone cascades to its descendants, as far as the delete threshold allows. */

@@ -21,8 +21,6 @@ export type Outcome<T> =
   | { readonly kind: 'there'; readonly value: T }
   /** 404 or 410. */
   | { readonly kind: 'gone' }
-  /** 204, an empty body or null, where there may be no record. */
-  | { readonly kind: 'absent' }
   /**
    * Refused or failed after all retries; the reason is text for operators. `isOdd`: an answer came, and cannot be
    * about the requested record.
@@ -33,7 +31,7 @@ export type Outcome<T> =
 export type Answered<T> = { readonly outcome: Outcome<T>; readonly found: Found }
 
 export type ReadValue = Tagged & {
-  /** Decoded on demand if the answer was left undecoded. */
+  /** Decoded on demand if the answer was left undecoded. Null where nothing may be answered, and was: 204, an empty body, null. */
   readonly body: Json
   readonly startedAt: Date
   readonly undecoded?: Elements | undefined
@@ -55,7 +53,7 @@ export async function readOutcome(
     readonly tagOf?: TaggedAnswers['tagOf']
     readonly mayBeRefused?: boolean
     /** There may be no such record: an answer without one is no failure. */
-    readonly mayBeAbsent?: boolean
+    readonly mayBeNone?: boolean
   },
 ): Promise<Answered<ReadValue>> {
   try {
@@ -72,8 +70,7 @@ export async function readOutcome(
       return { outcome: { kind: 'there', value }, found }
     }
     const isSame = answer.status === 304
-    if (body === null && !isSame)
-      return { outcome: call.mayBeAbsent ? { kind: 'absent' } : notTaken(call.endpoint, 'nothing'), found }
+    if (body === null && !isSame && !call.mayBeNone) return { outcome: notTaken(call.endpoint, 'nothing'), found }
     const problem = errorOf(stream, body) ?? otherParentIn(stream, [body], call.params ?? {})
     if (problem !== undefined) return { outcome: notTaken(call.endpoint, problem), found }
     const value = { body, startedAt, isSame, name: answer.name, tag: answer.headers.etag }

@@ -111,6 +111,11 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     }
     if (!(error instanceof ApiError)) throw error
     if (start.next === null && at === start && (await leaveOut(run, pass, error))) return start
+    // If a record was added while the numbering was probed, page 0 repeats page 1.
+    if (error.code === 'PAGING_UNPROVEN' && probed && pageBase === 0 && mayProbeAgain && at.pages === 1) {
+      await doubtPageBase(context, messageOf(error))
+      return runPass(run, pass, start, false)
+    }
     if (unprovenEnds.has(error.code)) return endPass(run, pass, unprovenEnd(at, withCure(error)))
     // If the API answered wrongly while its numbering was probed, it would be asked forever for a page that it never
     // has.

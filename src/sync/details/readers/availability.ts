@@ -142,7 +142,6 @@ export async function readAvailability(
           : { outcome: { kind: 'there' as const, value: known }, found: {} }
       findings.push(found)
       if (outcome.kind === 'gone' || outcome.kind === 'failed') return notRead(outcome, findings, received([]))
-      if (outcome.kind === 'absent') continue
       const { body, startedAt: readAt } = outcome.value
       if (readAt < startedAt) startedAt = readAt
       const endpoint = known === undefined ? reads.single : reads.batch

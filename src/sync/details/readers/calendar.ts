@@ -45,10 +45,6 @@ export async function readCalendar(
     })
     findings.push(found)
     if (outcome.kind === 'gone' || outcome.kind === 'failed') return notRead(outcome, findings, writes)
-    if (outcome.kind === 'absent') {
-      answers.noteReceived({}, 0)
-      continue
-    }
     const { body, startedAt: readAt, isSame } = outcome.value
     if (readAt < startedAt) startedAt = readAt
     if (isSame) {

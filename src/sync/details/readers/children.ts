@@ -48,11 +48,6 @@ export function parentValues(
   }
 }
 
-/** What an answer leads to that says that nothing is below this record. */
-export const emptyAnswer = (stream: StreamDef, parentKey: string, readAt: Date, source: string): TableWrite => ({
-  ...{ stream, mode: 'record', source, readAt, rows: [], replace: [parentValues(stream, parentKey).scope] },
-})
-
 /**
  * Fewer elements are not a full page, after which a header may begin to name another page while the body stays the
  * same.
@@ -67,7 +62,7 @@ type Items = Tagged & {
   readonly isSame?: boolean
 }
 
-/** Reads all items of a list of children, whatever envelope it comes in. `absent`: it answered nothing at all. */
+/** Reads all items of a list of children, whatever envelope it comes in. */
 export async function readItems(
   { context, stream, signal }: Omit<Reading, 'reads'>,
   {
@@ -82,7 +77,7 @@ export async function readItems(
 ): Promise<Answered<Items>> {
   const items: Json[] = []
   const found: Found[] = []
-  let startedAt: Date | undefined
+  let startedAt = context.clock.now()
   let only: Page | undefined
   const kept = async (name: string): Promise<KeptPage | null> => {
     const tag = tagOf?.(name)
@@ -93,7 +88,7 @@ export async function readItems(
   try {
     for await (const page of context.api.list({ ...call, kept, priority: 'detail', signal, paging, pageBase })) {
       found.push(answerFound(page))
-      startedAt ??= page.startedAt
+      if (page.index === 0) startedAt = page.startedAt
       only = page.index === 0 && page.next === null && page.items.length < fewestOfFullPage ? page : undefined
       for (const item of page.items.values()) items.push(item)
     }
@@ -101,7 +96,6 @@ export async function readItems(
     const failed = failedRead(error)
     return { ...failed, found: changeSet([...found, failed.found]) }
   }
-  if (startedAt === undefined) return { outcome: { kind: 'absent' }, found: changeSet(found) }
   const problem = otherParentIn(stream, items, call.params)
   if (problem !== undefined) return { outcome: notTaken(call.endpoint, problem), found: changeSet(found) }
   const value = { items, startedAt, name: only?.name, tag: only?.tag, isSame: only?.unchanged !== undefined }

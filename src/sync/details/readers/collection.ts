@@ -102,11 +102,11 @@ async function withSingle(
     const { outcome, found: own } = await readOutcome(reading, {
       endpoint,
       params: { ...params, [single.param]: id.text },
-      mayBeAbsent: true,
+      mayBeNone: true,
     })
     found.push(own)
     // Laid over the element, because "nothing is dropped" holds for what only the list says as well.
-    if (outcome.kind === 'there') {
+    if (outcome.kind === 'there' && outcome.value.body !== null) {
       const { body } = outcome.value
       const other = otherKeyIn(reading, item, body)
       if (other !== undefined) return { record: item, found: changeSet(found), failed: notTaken(endpoint, other) }

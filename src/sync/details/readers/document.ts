@@ -11,11 +11,11 @@ import type { Reading } from '../../context.ts'
 import { valueAt } from '../../records/project.ts'
 import { readOutcome } from '../single.ts'
 import type { TaggedAnswers } from '../tagged-answers.ts'
-import { type DetailRead, detailRead, emptyAnswer, notRead, parentValues } from './children.ts'
+import { type DetailRead, detailRead, notRead, parentValues } from './children.ts'
 
 /**
- * Reads the document. How the API reports that there is none is undocumented: 204, an empty body, null and an empty
- * object mean it where there may be none.
+ * Reads the document. How the API reports that there is none is undocumented: 204, an empty body, null and an empty object
+ * mean it where there may be none.
  */
 export async function readDocument(
   reading: Reading<'document'>,
@@ -24,14 +24,16 @@ export async function readDocument(
 ): Promise<DetailRead> {
   const { context, stream, reads } = reading
   const { endpoint } = reads
-  const { params, request } = parentValues(stream, parentKey)
-  const { outcome, found } = await readOutcome(reading, {
-    ...{ endpoint, params, tagOf: answers.tagOf, mayBeAbsent: reads.optional },
-  })
-  const isNone = outcome.kind === 'there' && reads.optional && isEmpty(outcome.value.body)
-  if (outcome.kind === 'absent' || isNone) {
+  const { params, request, scope } = parentValues(stream, parentKey)
+  const call = { endpoint, params, tagOf: answers.tagOf, mayBeNone: reads.optional }
+  const { outcome, found } = await readOutcome(reading, call)
+  if (outcome.kind === 'there' && !outcome.value.isSame && reads.optional && isEmpty(outcome.value.body)) {
     const readAt = context.clock.now()
-    return detailRead(readAt, [emptyAnswer(stream, parentKey, readAt, endpoint)], [found])
+    return detailRead(
+      readAt,
+      [{ stream, mode: 'record', source: endpoint, readAt, rows: [], replace: [scope] }],
+      [found],
+    )
   }
   if (outcome.kind !== 'there') return notRead(outcome, [found])
   const { body, startedAt, isSame } = outcome.value
@@ -48,7 +50,7 @@ export async function readDocument(
   )
 }
 
-const isEmpty = (body: Json): boolean => isObject(body) && Object.keys(body).length === 0
+const isEmpty = (body: Json): boolean => body === null || (isObject(body) && Object.keys(body).length === 0)
 
 /** Columns of other streams that this read fills: a rental's resource and company. */
 const filledBy = (stream: StreamDef, parentKey: string, body: Json, readAt: Date): readonly FilledWrite[] =>

@@ -140,7 +140,6 @@ async function readRanges(
     const { outcome, found } = await readOutcome(reading, { endpoint, params, query: { from, to }, mayBeRefused })
     findings.push(found)
     if (outcome.kind === 'gone' || outcome.kind === 'failed') return notRead(outcome, findings, writes)
-    if (outcome.kind === 'absent') continue
     const { body, startedAt: readAt } = outcome.value
     if (readAt < startedAt) startedAt = readAt
     const entries = priceEntries(body)

@@ -52,10 +52,10 @@ async function readRelated(run: TaskRun<'list'>, key: string, { economy }: Known
       related.push({ endpoint, stream, path, found: { reads: [{ endpoint, skipped: 1 }] } })
       continue
     }
-    const { outcome, found } = await readOutcome(run, { endpoint, params: singleParams(run, key), mayBeAbsent: true })
+    const { outcome, found } = await readOutcome(run, { endpoint, params: singleParams(run, key), mayBeNone: true })
     const findings: Found[] = [found]
     if (outcome.kind === 'failed') findings.push({ problems: [`${endpoint}: ${outcome.reason}`] })
-    if (outcome.kind === 'there') {
+    if (outcome.kind === 'there' && outcome.value.body !== null) {
       // Not counted as read: a record of another table is counted by that table's runs.
       const { body: record, startedAt: readAt } = outcome.value
       const own = projected({ stream, record, endpoint, timeZone })

@@ -36,7 +36,6 @@ export async function readSlots(
       const { outcome, found } = await readItems(reading, { endpoint, params, query: { date, duration } })
       findings.push(found)
       if (outcome.kind === 'gone' || outcome.kind === 'failed') return notRead(outcome, findings, received([]))
-      if (outcome.kind === 'absent') continue
       if (outcome.value.startedAt < startedAt) startedAt = outcome.value.startedAt
       const { items } = outcome.value
       const of = { stream, request: { ...request, date, duration }, endpoint, timeZone }
