@@ -2,7 +2,7 @@
 
 import { streams, windowsOf } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
-import { type DetectedSetting, isContradicted } from '../state/shared/detected-settings.ts'
+import { type DetectedSetting, isContradicted, notFoundPrefix } from '../state/shared/detected-settings.ts'
 import { refusedPrefix } from '../state/shared/refused-parameters.ts'
 import { filterSetting } from '../sync/details/links.ts'
 import { atOnceSetting, needsRanges, type PricesAtOnce } from '../sync/details/readers/prices.ts'
@@ -28,7 +28,12 @@ export function detectedFindings(pins: readonly DetectedSetting[], settings: Set
     if (pin === undefined) return [ok(name, `not tried yet: ${untried}`)]
     return isContradicted(pin) ? [] : [{ name, ...about(pin.value) }]
   })
-  return [...known, ...pins.flatMap(refused), ...pins.filter(isContradicted).map(contradicted)]
+  return [
+    ...known,
+    ...pins.flatMap(refused),
+    ...pins.flatMap(notFound),
+    ...pins.filter(isContradicted).map(contradicted),
+  ]
 }
 
 /** The parameters that the API refuses. */
@@ -38,6 +43,12 @@ function refused({ key, value, probedAt }: DetectedSetting): readonly Finding[] 
   const day = probedAt.toISOString().slice(0, 10)
   return [ok(`parameter ${name}`, `refused on ${day}, so it is not sent for seven days: ${value}`)]
 }
+
+/** The lists below records that answer 404 where they are empty. */
+const notFound = (pin: DetectedSetting): readonly Finding[] =>
+  pin.key.startsWith(notFoundPrefix) && !isContradicted(pin)
+    ? [ok(`404 of ${pin.key.slice(notFoundPrefix.length)}`, 'means an empty list below a record that is there')]
+    : []
 
 const told = (detail: string): Omit<Finding, 'name'> => ({ status: 'ok', detail, remedy: null })
 
@@ -103,6 +114,7 @@ const remedies: readonly (readonly [string, string])[] = [
   ],
   ['filter:', "Nothing is lost: each record's own read decides, and the filter is compared again before it is used."],
   ['availability_order', 'Nothing is lost: boats are requested one by one until the order of a batch is proven again.'],
+  [notFoundPrefix, 'Nothing is lost: such a list is a failed read until a sync finds out again what it means.'],
   ['summary:', 'The next sync probes it again.'],
 ]
 

@@ -16,6 +16,14 @@ it('a numbering that was found out while the API lied is found out again when it
   expect(rows).toEqual([{ rentals: 12 }])
 })
 
+it('a numbering from 0 is found out again where page 0 repeats page 1: a record was added while it was probed', async () => {
+  await using mirror = await openTestMirror({ size: 12, beforeFirst: 'first' }, { API_PAGE_SIZE: '5' })
+  const { pool } = mirror.app.database
+  await saveDetected(pool, pageBaseSetting, 0)
+  expect(await mirror.sync({ streams: ['rentals'] })).toMatchObject([{ status: 'done', inserted: '12' }])
+  expect((await readDetected(pool, pageBaseSetting))?.value).toBe(1)
+})
+
 it('a list that is refused for another reason is asked for once more, and fails with what the API said', async () => {
   await using mirror = await openTestMirror({ size: 12 }, { API_PAGE_SIZE: '5' })
   mirror.sandbox.fault({ op: 'GET /v3/rentals', respond: { status: 400, body: { message: 'not today' } } })

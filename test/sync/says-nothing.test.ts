@@ -171,3 +171,28 @@ describe('an API that answers 404 for each list below a rental that is empty', (
     )
   })
 })
+
+describe('a usual month of cancellations and edits', () => {
+  it.each([3, 20])('on an account of %i rentals holds nothing', async (size) => {
+    mirror = await openTestMirror({ size }, { MIRROR_DOCUMENTS: 'on' })
+    const all = [...streams, 'resource_unavailabilities', 'resource_options', 'resource_pricings', 'user_identities']
+    await mirror.sync({ streams: all })
+    for (let day = 0; day < 6; day++) {
+      // What went the day before does not count today.
+      await query('delete from mirror.change_log')
+      const rentals = (mirror.sandbox.truth({ only: ['rentals'] }).rentals ?? []).map(({ record }) => record)
+      const canceled = rentals
+        .filter(({ status }, place) => status === 'VALIDATED' && place % 5 === day % 5)
+        .slice(0, 2)
+      mirror.sandbox.mutate(
+        canceled.map(({ id }) => ({
+          ...{ record: 'rentals', op: 'update', id: String(id), set: { status: 'CANCELED_BY_CLIENT' } },
+        })),
+      )
+      mirror.sandbox.mutateRandomly(size, day)
+      for (const { stream, status } of await mirror.sync({ streams: all }))
+        expect([stream, status]).toEqual([stream, 'done'])
+    }
+    expect(await query('select from sync.held')).toEqual([])
+  })
+})

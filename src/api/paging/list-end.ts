@@ -55,8 +55,8 @@ export function judgeEmpty(soFar: SoFar, empty: Envelope, emptyInARow: number): 
   const { call, total, records, resumed } = soFar
   if (!resumed && total === records) return 'end'
   const goesOn = empty.more === true || (empty.more !== false && typeof empty.next === 'string')
-  // After the last record, some APIs name the current position for a later request.
-  const isHere = records > 0 && empty.next === soFar.asked
+  // After the last record, some APIs name the current position for a later request, or the last page.
+  const isHere = records > 0 && [soFar.asked, soFar.before].some((place) => names(call, empty.next ?? '', place))
   if (goesOn && !isHere && !mayMeanNone(empty.next ?? '')) {
     if (emptyInARow < mostEmpty) return 'go-on'
     throw unproven(call, `the API returned ${mostEmpty} empty pages in a row, and each says that more records follow`)
@@ -127,6 +127,8 @@ function wayOf({ last }: SoFar): string {
 export const wrongTotal = `If the total is wrong, set API_TOTAL_PATH=${ignored}, or lists.<stream>.totalPath: ${ignored} in the configuration file.`
 const noPages = 'If the list has no pages, set lists.<stream>.paging: none in the configuration file.'
 
+const baseOf = (call: ListCall): string => (counts(call) ? `, API_PAGE_BASE (now ${call.pageBase})` : '')
+
 function pageIgnored(soFar: SoFar, why: string): ApiError {
   const { call, total, records } = soFar
   const { endpoint, paging } = call
@@ -136,7 +138,7 @@ function pageIgnored(soFar: SoFar, why: string): ApiError {
     `${endpoint} returned the first page again when asked for the second: ${why}.`,
     {
       endpoint,
-      remedy: `${wayOf(soFar)}Check API_PAGE_PARAM (now ${paging.pageParam}) and API_PAGING (now ${paging.style}). ${noPages}${isTotal}`,
+      remedy: `${wayOf(soFar)}Check API_PAGE_PARAM (now ${paging.pageParam})${baseOf(call)} and API_PAGING (now ${paging.style}). ${noPages}${isTotal}`,
     },
   )
 }
@@ -150,7 +152,7 @@ export const endless = (call: ListCall, what: string): ApiError =>
 export const unproven = (call: ListCall, what: string): ApiError =>
   new ApiError('PAGING_UNPROVEN', `${call.endpoint}: nothing proves that the list ended here: ${what}.`, {
     endpoint: call.endpoint,
-    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam})${counts(call) ? `, API_PAGE_BASE (now ${call.pageBase})` : ''} and API_SIZE_PARAM (now ${call.paging.sizeParam}). ${noPages} If answers wrongly announce more records, set ${counts(call) ? `API_NEXT_PATH=${ignored} or ` : ''}API_TOTAL_PATH=${ignored}.`,
+    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam})${baseOf(call)} and API_SIZE_PARAM (now ${call.paging.sizeParam}). ${noPages} If answers wrongly announce more records, set ${counts(call) ? `API_NEXT_PATH=${ignored} or ` : ''}API_TOTAL_PATH=${ignored}.`,
   })
 
 /** The error for an answer that announces more records without naming where they are. */

@@ -40,6 +40,9 @@ const refusals: ReadonlySet<string> = new Set(['API_REJECTED', 'API_NOT_FOUND'])
 /** What was read is kept, and its details are read: only absence is not proven. */
 const unprovenEnds: ReadonlySet<string> = new Set(['PAGING_UNPROVEN', 'PAGING_ENDLESS'])
 
+/** A list that counts from 1 may answer page 1 as page 0, too. */
+const notNumbered: ReadonlySet<string> = new Set(['PAGING_UNPROVEN', 'PAGING_IGNORED'])
+
 /** The warning about a misread list includes the remedy, because only settings help. */
 const withCure = ({ message, remedy = '' }: ApiError): string => `${message} ${remedy}`.trim()
 
@@ -111,8 +114,8 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     }
     if (!(error instanceof ApiError)) throw error
     if (start.next === null && at === start && (await leaveOut(run, pass, error))) return start
-    // If a record was added while the numbering was probed, page 0 repeats page 1.
-    if (error.code === 'PAGING_UNPROVEN' && probed && pageBase === 0 && mayProbeAgain && at.pages === 1) {
+    // A record that was added while the numbering was probed made two pages of one.
+    if (notNumbered.has(error.code) && probed && pageBase === 0 && at.pages <= 1 && mayProbeAgain) {
       await doubtPageBase(context, messageOf(error))
       return runPass(run, pass, start, false)
     }
