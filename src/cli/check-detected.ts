@@ -114,7 +114,10 @@ const remedies: readonly (readonly [string, string])[] = [
   ],
   ['filter:', "Nothing is lost: each record's own read decides, and the filter is compared again before it is used."],
   ['availability_order', 'Nothing is lost: boats are requested one by one until the order of a batch is proven again.'],
-  [notFoundPrefix, 'Nothing is lost: such a list is a failed read until a sync finds out again what it means.'],
+  [
+    notFoundPrefix,
+    'Nothing is lost: a list that answers 404 is a failed read until a sync finds out again what it means.',
+  ],
   ['summary:', 'The next sync probes it again.'],
 ]
 

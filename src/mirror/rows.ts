@@ -63,7 +63,7 @@ export type Tombstones = {
   /** The endpoint that showed this. */
   readonly source: string
   readonly readAt: Date
-  /** They are missing from complete answers: `onLost` is told. */
+  /** They are missing from complete answers: `onLost` decides. */
   readonly lost?: true
 }
 
