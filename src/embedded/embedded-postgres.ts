@@ -183,14 +183,19 @@ function keepRunning(dataDir: string, cluster: Cluster, state: State, options: E
       log.warn({ event: 'embedded_restarted' }, `the embedded database had ended and runs again${where}`)
     })
   }
-  let looking: Promise<void> | undefined
-  const timer = setInterval(async () => {
-    looking ??= look().catch((error: unknown) => {
-      const failure = told(error, dataDir)
-      if (isNews('')) log.error({ event: 'embedded_failing', err: failure }, messageOf(failure))
-    })
-    await looking
-    looking = undefined
+  let isLooking = false
+  let looking = Promise.resolve()
+  const timer = setInterval(() => {
+    if (isLooking) return
+    isLooking = true
+    looking = look()
+      .catch((error: unknown) => {
+        const failure = told(error, dataDir)
+        if (isNews('')) log.error({ event: 'embedded_failing', err: failure }, messageOf(failure))
+      })
+      .finally(() => {
+        isLooking = false
+      })
   }, lookEveryMs)
   timer.unref()
   return async () => {

@@ -24,7 +24,7 @@ export const faults = [
   'history ignored', // a change of another history is sent like any other
   'copy undecided', // a copy sends before it is decided what became of the original
   'old snapshots', // enqueue believes the snapshot of its caller
-  'claim not asked', // a halted pusher sends without a look at its claim
+  'claim not asked', // a halted pusher sends without checking its claim
   'clock believed', // elapsed time is what the database's clock says
   'stale base', // a record that does not show the last write is written over
   'known now', // what another history knew is what is there now
@@ -363,7 +363,7 @@ export class Ground {
     }
   }
 
-  /** Somebody cancels a waiting change. */
+  /** An operator cancels a waiting change. */
   #turn(): void {
     const database = this.#live()
     const change = this.#pick(database?.state.changes.filter(({ status }) => is(status, 'waiting')) ?? [])
@@ -820,7 +820,7 @@ export class Ground {
       if (each.cause === change.id && each.status === 'queued') this.#end(each, state, 'blocked')
   }
 
-  /** Something may still happen by itself. */
+  /** Whether something may still happen without a decision. */
   #isBusy(): boolean {
     if (this.#decisions.length > 0 || this.#pushers.some(({ task }) => task !== null)) return true
     return this.#databases.some(
