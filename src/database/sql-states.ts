@@ -42,6 +42,9 @@ const reactions: Readonly<Record<string, Reaction>> = {
   '53': { code: 'DATABASE_BUSY', remedy: 'Give Postgres more disk space or memory.' }, // insufficient_resources
 }
 
+/** Where the embedded Postgres has its files, by its address: what a full disk is about. */
+export const folders = new Map<string, string>()
+
 /** Transactions that ended with one of these are run again: nothing of them took effect. */
 const repeatable: ReadonlySet<string> = new Set(['40P01', '40001'])
 
@@ -148,8 +151,11 @@ export function translateDatabaseError(
   const state = sqlStateOf(error)
   const reaction = state === undefined ? undefined : (reactions[state] ?? reactions[state.slice(0, 2)])
   if (reaction === undefined) return error
+  const folder = url === undefined ? [...folders.values()][0] : folders.get(url)
   return new BoatMirrorError(reaction.code, `Postgres refused at ${where}: ${messageOf(error)} (${state}).`, {
-    remedy: reaction.remedy.replace('DATABASE_URL', setting),
+    remedy: reaction.remedy
+      .replace('DATABASE_URL', setting)
+      .replace('on the disk of Postgres', folder ? `in ${folder}` : '$&'),
     cause: error,
   })
 }

@@ -8,8 +8,9 @@ import { withDeadline } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { shownAddress } from '../text.ts'
+import { folders } from './sql-states.ts'
 
-type Addresses = { readonly url: string; readonly directUrl: string }
+type Addresses = { readonly url: string; readonly directUrl: string; readonly folder?: string }
 
 const answerMs = 10_000
 
@@ -75,6 +76,7 @@ async function settled(address: string, setting: string, log: Logger): Promise<s
  */
 export async function withTls<T extends Addresses>(server: T, log: Logger): Promise<T> {
   const url = await settled(server.url, 'DATABASE_URL', log)
+  if (server.folder !== undefined) folders.set(url, server.folder)
   const isSame = server.directUrl === server.url
   return { ...server, url, directUrl: isSame ? url : await settled(server.directUrl, 'DATABASE_DIRECT_URL', log) }
 }

@@ -6,7 +6,7 @@ import { messageOf } from '../errors.ts'
 import { atMostEvery, type Logger } from '../log.ts'
 import { findPackage, prepareBinaries, removeOldCopies } from './binaries.ts'
 import { ensureDatabase } from './connection.ts'
-import { assertSpace, told, unavailable } from './failures.ts'
+import { told, unavailable } from './failures.ts'
 import { chooseIdentity } from './identity.ts'
 import { enter, leave, withLock } from './lock.ts'
 import { chooseLocation, prepareDataDir } from './places.ts'
@@ -55,6 +55,8 @@ export type DatabaseServer = {
   readonly url: string
   /** The same database past a pooler, where that is configured. */
   readonly directUrl: string
+  /** Where the embedded one has its files. */
+  readonly folder?: string
   close(): Promise<void>
 }
 
@@ -68,8 +70,8 @@ type DatabasePlace = {
 export async function openDatabaseServer(config: DatabasePlace, log: Logger): Promise<DatabaseServer> {
   const { databaseUrl: url } = config
   if (url !== null) return { url, directUrl: config.databaseDirectUrl ?? url, close: async () => {} }
-  const { url: embedded, close } = await openEmbeddedPostgres({ dataDir: config.dataDir, log })
-  return { url: embedded, directUrl: embedded, close }
+  const { url: embedded, location: folder, close } = await openEmbeddedPostgres({ dataDir: config.dataDir, log })
+  return { url: embedded, directUrl: embedded, folder, close }
 }
 
 /**
@@ -175,7 +177,7 @@ function keepRunning(dataDir: string, cluster: Cluster, state: State, options: E
   const isNews = atMostEvery(30_000)
   const look = async (): Promise<void> => {
     if ((await majorOf(folder)) === null) throw gone(dataDir, folder)
-    if (!(await hasEnded(folder))) return await assertSpace(folder)
+    if (!(await hasEnded(folder))) return
     await withLock(join(dataDir, 'lock'), async () => {
       if ((await findRunning(folder, state)) !== null) return
       const port = await startServer(cluster, state, settings)

@@ -32,6 +32,7 @@ export function told(error: unknown, dataDir: string, signal?: AbortSignal): unk
   const advice: Readonly<Record<string, string>> = {
     ENOSPC: 'Free some space on that disk',
     EDQUOT: 'Free some space on that disk',
+    53100: 'Free some space on that disk', // of Postgres itself
     EACCES: 'Run as the user these files belong to, set DATA_DIR to a folder you may write to',
     EPERM: 'Run as the user these files belong to, set DATA_DIR to a folder you may write to',
     EROFS: 'Set DATA_DIR to a folder that can be written to',
@@ -61,12 +62,6 @@ export function lastWords(output: string): string {
   const fatal = filled.filter((line) => /\b(FATAL|PANIC|error):/.test(line))
   const chosen = fatal.length > 0 ? fatal : filled
   return chosen.slice(-3).join(' · ') || 'it said nothing'
-}
-
-/** @throws BoatMirrorError EMBEDDED_UNAVAILABLE on a full disk: what Postgres itself says names no folder. */
-export async function assertSpace(folder: string): Promise<void> {
-  if ((await freeSpace(folder)) === 0)
-    throw unavailable(`The disk of the embedded database in ${folder} is full`, 'Free some space there')
 }
 
 async function freeSpace(folder: string): Promise<number | null> {
