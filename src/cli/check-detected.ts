@@ -28,10 +28,14 @@ export function detectedFindings(pins: readonly DetectedSetting[], settings: Set
     if (pin === undefined) return [ok(name, `not tried yet: ${untried}`)]
     return isContradicted(pin) ? [] : [{ name, ...about(pin.value) }]
   })
+  const notFound = ({ key }: DetectedSetting): readonly Finding[] =>
+    key.startsWith(notFoundPrefix)
+      ? [ok(`404 of ${key.slice(notFoundPrefix.length)}`, 'means an empty list below a record that exists')]
+      : []
   return [
     ...known,
     ...pins.flatMap(refused),
-    ...pins.flatMap(notFound),
+    ...pins.filter((pin) => !isContradicted(pin)).flatMap(notFound),
     ...pins.filter(isContradicted).map(contradicted),
   ]
 }
@@ -43,12 +47,6 @@ function refused({ key, value, probedAt }: DetectedSetting): readonly Finding[] 
   const day = probedAt.toISOString().slice(0, 10)
   return [ok(`parameter ${name}`, `refused on ${day}, so it is not sent for seven days: ${value}`)]
 }
-
-/** The lists below records that answer 404 where they are empty. */
-const notFound = (pin: DetectedSetting): readonly Finding[] =>
-  pin.key.startsWith(notFoundPrefix) && !isContradicted(pin)
-    ? [ok(`404 of ${pin.key.slice(notFoundPrefix.length)}`, 'means an empty list below a record that is there')]
-    : []
 
 const told = (detail: string): Omit<Finding, 'name'> => ({ status: 'ok', detail, remedy: null })
 

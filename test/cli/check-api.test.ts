@@ -10,6 +10,7 @@ import { readConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/log.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { openJsonApi, openOData } from '../discovery/other-servers.ts'
+import { openAlteringFront } from '../helpers/altering-front.ts'
 import { openStrictFront } from '../helpers/strict-front.ts'
 import { type Asked, frontedSandbox, openListFront, pageOf, type Reply } from '../surroundings/list-front.ts'
 
@@ -29,6 +30,16 @@ it('says which parameters a list refuses and is read without', async () => {
   const found = named(await findingsOf(front.url), 'list rentals')
   expect(found).toMatchObject({ status: 'ok', detail: expect.stringContaining('12 records on the first page') })
   expect(found?.detail).toMatch(/; the API refuses order, so it is no longer sent$/)
+})
+
+it('says that an encoding does not exist, and reads the answers', async () => {
+  await using sandbox = await createSandbox({ size: 5 })
+  await using front = await openAlteringFront(sandbox.url, ({ text }) => text, { 'content-encoding': 'UTF-8' })
+  const findings = await findingsOf(front.url)
+  expect(findings).toContainEqual(
+    expect.objectContaining({ name: 'encoding', detail: expect.stringContaining('utf-8') }),
+  )
+  expect(findings.filter(({ status }) => status === 'fail')).toEqual([])
 })
 
 describe('a total', () => {

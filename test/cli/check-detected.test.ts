@@ -42,6 +42,9 @@ it('says of windows, filters and prices at once whether they were tried, and are
   expect(told([pin('refused:rentals.order', 'GET /v3/rentals answered 400.')])).toContain(
     'ok parameter rentals.order: refused on 2026-07-02, so it is not sent for seven days: GET /v3/rentals answered 400.',
   )
+  expect(told([pin('not_found:rental_payments', 'an empty list')])).toContain(
+    'ok 404 of rental_payments: means an empty list below a record that exists',
+  )
   expect(told(honoured, 60)[2]).toContain('compared again for PRICE_DAYS=60')
 })
 

@@ -109,26 +109,19 @@ export async function emptiedBelow(db: Queryable, stream: StreamDef, runId: stri
        coalesce(bool_or(refused and rows = 0), false) as "refusesEmpty",
        coalesce(bool_or(recent and detail_hash <> '' and rows > 0), false) as "answersRows",
        coalesce(bool_or(detail_hash <> '' and rows = 0), false) as "answersNone"
-     from sync.runs r join sync.records d on d.stream = $1 and d.detail_read_at is not null
-     cross join lateral (select d.detail_read_at >= r.started_at as recent,
-       d.detail_hash = '' and ${isUndecided(keyTextSql([...parts, `''`]))} as refused) f
-     cross join lateral (select count(*) as rows,
+     from sync.runs r left join sync.records d on d.stream = $1 and d.detail_read_at is not null
+     left join lateral (select d.detail_read_at >= r.started_at as recent,
+       d.detail_hash = '' and ${isUndecided(keyTextSql([...parts, `''`]))} as refused) f on true
+     left join lateral (select count(*) as rows,
          jsonb_agg(jsonb_build_object('key', ${keySql(stream, 't')}, 'otherId', nullif(t._payload #>> $3, ''), 'isRefused', refused))
            filter (where d.detail_hash = '' and t._read_at <= d.detail_read_at and (refused or ${isUndecided(keySql(stream, 't'))})) as emptied
-       from mirror.${identifier(name)} t where t._deleted_at is null and ${same.join(' and ')} offset 0) t
+       from mirror.${identifier(name)} t where t._deleted_at is null and ${same.join(' and ')} offset 0) t on true
      where r.id = $2 group by r.id`,
     [stream.name, runId, otherPath === '' ? null : `{${otherPath}}`],
   )
-  const none = {
-    before: 0,
-    left: 0,
-    emptied: [],
-    refused: [],
-    refusesEmpty: false,
-    answersRows: false,
-    answersNone: false,
-  }
-  return rows[0] ?? none
+  const [facts] = rows
+  if (facts === undefined) throw new Error(`There is no run ${runId}.`)
+  return facts
 }
 
 /** Keys of the records above rows that went within 24 hours. */
