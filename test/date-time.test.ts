@@ -146,6 +146,7 @@ describe('texts of the API are read as date-times by this reader alone', () => {
     "src/sync/check/check.ts: new Date('9999-12-31T00:00:00Z')",
     'src/sync/details/learn.ts: new Date(context.clock.now().getTime() - dayMs)',
     'src/sync/details/gone.ts: new Date(startedAt.getTime() - recentlySeenMs)',
+    'src/sync/deletions/emptied.ts: new Date(readAt.getTime() - longestMs)',
     'src/sync/just-written.ts: new Date(earliest - shownAfter.longestMs)',
     'src/mirror/direct-insert.ts: new Date(0)',
     'src/outbox/kept.ts: new Date(now.getTime() - overlapMs)',

@@ -49,6 +49,8 @@ export type Answer = {
   readonly status: number
   /** undefined: the answer had no body, or is one of `elements`. */
   readonly body: Json | undefined
+  /** Whether it said nothing, where personal values were taken out of it: what is left says nothing about that. */
+  readonly saidNothing?: boolean
   /**
    * The records of a page, or the record if it is an object. The `body` of a page has a placeholder for each, which
    * `elementsAt` resolves.

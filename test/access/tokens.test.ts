@@ -134,7 +134,7 @@ describe('a token', () => {
       'blocked',
     ])
     expect(states[2]?.error).toBe(
-      `Access token ${leaver.id} (leaver) was revoked before this was sent. To send it all the same, run: boat-mirror changes retry ${of('waits')}`,
+      `Access token ${leaver.id} (leaver) was revoked before this was sent. If it is still wanted, queue it again as another role.`,
     )
     const decided = await mirror.all<{ target: string }>(
       `select target from sync.decisions where what = 'cancel' and via = 'command' and target = any($1) order by id`,

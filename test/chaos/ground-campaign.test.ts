@@ -114,6 +114,10 @@ async function goBack(folder: string): Promise<void> {
   await appendFile(join(own.folder, 'postgresql.auto.conf'), "restore_command = 'false'\n")
   await own.adopt()
   await own.start()
+  // It can be read before it is on its new timeline.
+  await expect
+    .poll(async () => (await admin('select pg_is_in_recovery() as still')).rows[0]?.still, { timeout: 60_000 })
+    .toBe(false)
 }
 
 async function startPusher(databaseUrl: string, apiUrl: string) {

@@ -92,6 +92,7 @@ describe('sync', () => {
         'endpoints',
         'reads',
         'outbox',
+        'copied',
         'firstChanges',
         'settledSince',
         'unexpected',

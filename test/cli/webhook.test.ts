@@ -86,7 +86,8 @@ it('replay sets the consumer back and says from where', async () => {
   expect(await printed('replay', '--from', first?.cursor ?? '')).toBe(
     `The worker sends all changes after ${first?.cursor} to the webhook again, as new calls.\n`,
   )
-  expect(await place()).toBe(first?.cursor)
+  // A position has no mark of its entry.
+  expect(await place()).toBe(first?.cursor.split('.').slice(0, 4).join('.'))
   const ahead = await cli.run(['webhook', 'replay', '--from', last?.cursor ?? ''])
   expect(ahead.code).toBe(2)
   expect(errorOf(ahead)).toContain(`The webhook has not sent the changes after ${last?.cursor} yet. [USAGE]`)

@@ -110,7 +110,7 @@ describe('docs/outbox.md', () => {
   })
 
   it('refuses in the words it quotes', async () => {
-    const [, words = ''] = /ERROR: {2}(.*), …/.exec(block('', 'ERROR:')) ?? []
+    const [, words = ''] = /ERROR: {2}(.*), …/.exec(block('', 'body.status is')) ?? []
     const refused = tried(`select outbox.enqueue('rental.update', '{"rentalId": 1}', '{"status": "PENDING"}');`)
     await expect(refused).rejects.toMatchObject({ code: '22023', message: expect.stringContaining(words) })
   })

@@ -4,6 +4,7 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
 import type { Change } from '../../src/outbox/change.ts'
 import { claimChanges, renewLeases, tidy } from '../../src/outbox/claim.ts'
@@ -34,6 +35,8 @@ afterAll(async () => {
   await Promise.all(clients.map((client) => client.end()))
   await outbox[Symbol.asyncDispose]()
 })
+
+const settings = readConfig({}, '/')
 
 /** What a call may end with: repeat the transaction (also after a deadlock), the limit, a change that its snapshot lacks. */
 const refusals = ['40001', '40P01', '53400', '22023']
@@ -192,7 +195,7 @@ class Run {
     }
     for (;;)
       try {
-        await settleChange({ database: { transaction } } as PushContext, change, outcome)
+        await settleChange({ database: { transaction }, settings } as unknown as PushContext, change, outcome)
         break
       } catch (error) {
         await client.query('rollback')

@@ -4,6 +4,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/database/database.ts'
 import { createLogger } from '../../src/log.ts'
 import type { Change } from '../../src/outbox/change.ts'
@@ -63,7 +64,7 @@ async function claim(): Promise<readonly Change[]> {
 }
 
 const settle = (change: Change, outcome: Outcome): Promise<void> =>
-  settleChange({ database } as PushContext, change, outcome)
+  settleChange({ database, settings: readConfig({}, '/') } as Partial<PushContext> as PushContext, change, outcome)
 
 const done = (change: Change, id: number, rentalStatus: string | null = null): Done => ({
   ...{ kind: 'done', response: null, warnings: [], mirror: {}, leftBehind: null, rentalStatus },

@@ -194,6 +194,10 @@ export function stringifyJson(value: Json): string {
   return exact
 }
 
+/** Whether an answer says nothing: no body, null, or an empty object. */
+export const saysNothing = (body: Json | undefined): boolean =>
+  body === undefined || body === null || (isObject(body) && Object.keys(body).length === 0)
+
 /** Whether the value is a JSON object: neither null, nor an array, nor a lossless number. */
 export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isLosslessNumber(value)

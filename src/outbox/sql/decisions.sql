@@ -191,7 +191,7 @@ begin
     update outbox.queue q set status = 'queued', owner = null, lease_until = null where q.id = change and q.status = 'sending';
     perform outbox.decide('cancel', change, null, null, null, 'command');
     update outbox.queue q set error = format(
-      'Access token %s was revoked before this was sent. To send it all the same, run: boat-mirror changes retry %s', token, change)
+      'Access token %s was revoked before this was sent. If it is still wanted, queue it again as another role.', token)
       where q.id = change;
   end loop;
   return cardinality(unsent);

@@ -2,7 +2,7 @@
 
 import type { Api, ReadCall } from '../../api/types.ts'
 import type { Protection } from '../../api/wire/elements.ts'
-import type { Json } from '../../api/wire/json.ts'
+import { type Json, saysNothing } from '../../api/wire/json.ts'
 import { readsOf, streams } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { Privacy } from './privacy.ts'
@@ -42,6 +42,7 @@ export function protectedApi(api: Api, privacy: Privacy): Api {
       return {
         ...answer,
         body: elements === undefined ? keptOf(body, protection) : body,
+        saidNothing: saysNothing(body),
         ...(elements !== undefined && { elements: elements.protectedBy(protection) }),
       }
     },

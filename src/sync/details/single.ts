@@ -2,7 +2,7 @@
 
 import { type Elements, elementsAt } from '../../api/wire/elements.ts'
 import { errorIn } from '../../api/wire/error-body.ts'
-import type { Json } from '../../api/wire/json.ts'
+import { type Json, saysNothing } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError, messageOf } from '../../errors.ts'
@@ -37,6 +37,8 @@ export type ReadValue = Tagged & {
   readonly undecoded?: Elements | undefined
   /** Unchanged since the tag sent with the request: `body` is null. */
   readonly isSame?: boolean
+  /** The API answered that there is no record, or nothing at all. */
+  readonly isNone?: boolean
 }
 
 /**
@@ -73,7 +75,8 @@ export async function readOutcome(
     if (body === null && !isSame && !call.mayBeNone) return { outcome: notTaken(call.endpoint, 'nothing'), found }
     const problem = errorOf(stream, body) ?? otherParentIn(stream, [body], call.params ?? {})
     if (problem !== undefined) return { outcome: notTaken(call.endpoint, problem), found }
-    const value = { body, startedAt, isSame, name: answer.name, tag: answer.headers.etag }
+    const isNone = answer.saidNothing ?? saysNothing(body)
+    const value = { body, startedAt, isSame, isNone, name: answer.name, tag: answer.headers.etag }
     return { outcome: { kind: 'there', value }, found }
   } catch (error) {
     return failedRead(error)

@@ -1,6 +1,6 @@
 // At most one child of a record: identity, license, the rental's resource.
 
-import { isObject, type Json } from '../../../api/wire/json.ts'
+import type { Json } from '../../../api/wire/json.ts'
 import { streams } from '../../../catalog/catalog.ts'
 import { columnType } from '../../../catalog/columns.ts'
 import type { StreamDef } from '../../../catalog/types.ts'
@@ -27,7 +27,7 @@ export async function readDocument(
   const { params, request, scope } = parentValues(stream, parentKey)
   const call = { endpoint, params, tagOf: answers.tagOf, mayBeNone: reads.optional }
   const { outcome, found } = await readOutcome(reading, call)
-  if (outcome.kind === 'there' && !outcome.value.isSame && reads.optional && isEmpty(outcome.value.body)) {
+  if (outcome.kind === 'there' && !outcome.value.isSame && reads.optional && outcome.value.isNone) {
     const readAt = context.clock.now()
     return detailRead(
       readAt,
@@ -49,8 +49,6 @@ export async function readDocument(
     [...findings, { embedding, filled: filledBy(stream, parentKey, body, startedAt) }],
   )
 }
-
-const isEmpty = (body: Json): boolean => body === null || (isObject(body) && Object.keys(body).length === 0)
 
 /** Columns of other streams that this read fills: a rental's resource and company. */
 const filledBy = (stream: StreamDef, parentKey: string, body: Json, readAt: Date): readonly FilledWrite[] =>
