@@ -10,7 +10,7 @@ create or replace function sync.folder() returns text
 -- position in the WAL: the control file has it only after the first checkpoint that follows a promotion. A standby continues
 -- the history of its primary, and the newest entry of the log shows which that is.
 create or replace function sync.history(out cluster text, out timeline bigint, out place text, out epoch bigint)
-  language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+  language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 begin
   cluster := '';
   if has_function_privilege('pg_control_system()', 'execute') then
