@@ -1,7 +1,7 @@
 // From a record as received to a row of its table, or the reason why it cannot be one. Pure.
 
 import { createHash } from 'node:crypto'
-import { fieldAt, isObject, type Json, stringifyJson, textOf } from '../../api/wire/json.ts'
+import { fieldAt, isObject, type Json, saysNothing, stringifyJson, textOf } from '../../api/wire/json.ts'
 import type { Column, StreamDef } from '../../catalog/types.ts'
 import type { Row } from '../../mirror/rows.ts'
 import { convertValue } from '../../state/convert.ts'
@@ -111,7 +111,10 @@ export function projectReceived(
   })
   if (!isObject(record) && stream.columns.some((column) => column.path !== null))
     return fail(`Expected an object, got ${shown(record)}.`)
-  if (stream.reads.kind === 'document' && !hasOwnField(stream, record))
+  const { reads } = stream
+  // Of an optional document nothing may be left without its personal values. One that said nothing does not get here.
+  const isCut = reads.kind === 'document' && reads.optional && saysNothing(record)
+  if (reads.kind === 'document' && !isCut && !hasOwnField(stream, record))
     return fail(`Expected an object with one of ${ownPaths(stream).join(', ')}, got ${shown(record)}.`)
 
   const values: (string | null)[] = []
