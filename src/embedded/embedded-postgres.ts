@@ -34,6 +34,8 @@ type EmbeddedOptions = {
    * `-`.
    */
   readonly settings?: Settings
+  /** Others stop and start the server: it is not started again when it has ended. */
+  readonly mayEnd?: boolean
   /** Ends the waiting for another command or for the server. */
   readonly signal?: AbortSignal
 }
@@ -102,7 +104,8 @@ async function openLocked(dataDir: string, options: EmbeddedOptions): Promise<Em
     await ensureDatabase(state, port)
     const event = found === null ? 'embedded_started' : 'embedded_attached'
     options.log.debug({ event, port, location: cluster.location }, 'embedded database is open')
-    const stopKeeping = options.readOnlyAttach ? undefined : keepRunning(dataDir, cluster, { ...state, port }, options)
+    const stopKeeping =
+      options.readOnlyAttach || options.mayEnd ? undefined : keepRunning(dataDir, cluster, { ...state, port }, options)
     let closed: Promise<void> | undefined
     return {
       url: addressOf(state, port),

@@ -41,7 +41,7 @@ async function open(
     installed !== undefined
       ? await openInstalledPostgres(installed, dataDir, { ...settings, ...jitSettings })
       : version === bundledVersion
-        ? await openEmbeddedPostgres({ dataDir, log: createLogger('warn'), settings })
+        ? await openEmbeddedPostgres({ dataDir, log: createLogger('warn'), settings, mayEnd: true })
         : await openPostgresVersion(version, dataDir, settings)
   return {
     url: server.url,
