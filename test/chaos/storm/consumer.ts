@@ -67,6 +67,11 @@ export function startConsumer(databaseUrl: string): Consumer {
   const drain = async (): Promise<void> => {
     for (;;) {
       const { rows } = await pool.query<Entry>('select * from mirror.changes_since($1, $2)', [cursor, batch])
+      // A crash took back the entry of the cursor, and the feed begins again: so does the copy.
+      if (rows[0] !== undefined && seen.has(rows[0].seq)) {
+        copy.clear()
+        seen.clear()
+      }
       for (const entry of rows) apply(entry)
       cursor = rows.at(-1)?.cursor ?? cursor
       if (rows.length < batch) return
