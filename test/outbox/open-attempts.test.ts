@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from '../../src/database/database.ts'
 import { createLogger } from '../../src/log.ts'
-import { claimChanges } from '../../src/outbox/claim.ts'
+import { claimChanges, noticeHistory } from '../../src/outbox/claim.ts'
 import type { PushContext } from '../../src/outbox/context.ts'
 import { deliverChange } from '../../src/outbox/deliver.ts'
 import { markDispatched } from '../../src/outbox/dispatch.ts'
@@ -25,6 +25,7 @@ beforeAll(async () => {
     max: 5,
     log: createLogger('silent'),
   })
+  await noticeHistory(database.pool)
 })
 afterAll(async () => {
   await database.close()
