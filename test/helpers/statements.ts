@@ -174,11 +174,11 @@ export const works: readonly (readonly [string, (client: PoolClient) => Promise<
   [
     'changes on their way',
     async (db) => {
+      await tidy(db)
       await claimChanges(db, 'test', { leaseMs: 10_000, most: 8, servedLast: '' })
       await renewLeases(db, 'test', 10_000)
       await nextDueAt(db)
       await canProgress(db)
-      await tidy(db)
     },
   ],
   [
