@@ -32,9 +32,7 @@ afterAll(async () => {
   await testDatabase[Symbol.asyncDispose]()
 })
 // Each test has an API of its own: what another one refused is forgotten, too.
-beforeEach(() =>
-  database.pool.query('truncate outbox.queue, outbox.dependencies, sync.pinned restart identity'),
-)
+beforeEach(() => database.pool.query('truncate outbox.queue, outbox.dependencies, sync.pinned restart identity'))
 
 async function queueUser(): Promise<string> {
   const asked = ['user.create', '{}', JSON.stringify(newPerson('open'))]

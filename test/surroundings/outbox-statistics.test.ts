@@ -4,7 +4,15 @@
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Change } from '../../src/outbox/change.ts'
-import { canProgress, claimChanges, nextDueAt, releaseChange, renewLeases, tidy } from '../../src/outbox/claim.ts'
+import {
+  canProgress,
+  claimChanges,
+  nextDueAt,
+  noticeHistory,
+  releaseChange,
+  renewLeases,
+  tidy,
+} from '../../src/outbox/claim.ts'
 import { markDispatched } from '../../src/outbox/dispatch.ts'
 import { changesForPerson } from '../../src/outbox/inspect.ts'
 import { saveOutboxLimit } from '../../src/outbox/limit.ts'
@@ -28,6 +36,7 @@ const settleAll = `update outbox.queue set status = 'done', settled_at = now()`
 
 async function openWithoutAutovacuum(): Promise<Mirror> {
   const mirror = await openMirror()
+  await noticeHistory(mirror.db.pool)
   await mirror.all('alter table outbox.queue set (autovacuum_enabled = off)')
   await mirror.all(
     `insert into mirror.rentals (id, _payload, _source, _read_at)
