@@ -221,3 +221,7 @@ export const holdsPerson = (stream: StreamDef): boolean =>
   stream.document === true ||
   stream.columns.some((column) => column.personal === true) ||
   embeddedPerson(stream) !== undefined
+
+/** The stream that names the company of a stream's rows: itself, or one above it. */
+export const companyStreamOf = (stream: StreamDef): StreamDef | undefined =>
+  withAncestors(stream).find(({ companyColumn }) => companyColumn !== undefined)

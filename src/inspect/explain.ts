@@ -1,13 +1,13 @@
 // Everything known of one record, gathered, and why it is or is not deleted, in sentences.
 
 import { childrenOf, streamNamed, withAncestors } from '../catalog/catalog.ts'
+import { keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { isStubSource, type Queryable } from '../database/sql.ts'
 import { holderOf } from '../state/due/candidates.ts'
 import { type DueSettings, type NextRead, nextRead } from '../state/due/due.ts'
 import { type PausedStream, pausedStreams } from '../state/due/stream-state.ts'
 import { type QuarantineFacts, quarantinedRecord } from '../state/quarantine.ts'
-import { keyText } from '../state/remembered/records.ts'
 import {
   type Below,
   type HistoryEntry,

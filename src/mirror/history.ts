@@ -8,7 +8,6 @@ import { identifier, type Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import { notingDone } from '../state/done-count.ts'
 import { notingGone } from '../state/row-counts.ts'
-import { deliveriesKept } from '../state/shared/webhook-deliveries.ts'
 import { dropLogMonths } from './log-months.ts'
 
 type RetentionOptions = {
@@ -30,6 +29,9 @@ type Rule = {
   readonly days: 'history' | 'week' | 'day' | 'none' | 'quota'
   readonly sql: string
 }
+
+/** Attempts of the webhook that are kept at most. */
+export const deliveriesKept = 1_000
 
 const older = (column: string): string => `${column} < now() - make_interval(days => $1::int)`
 

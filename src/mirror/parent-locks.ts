@@ -4,8 +4,8 @@
 
 import type { PoolClient } from 'pg'
 import { copiedColumns } from '../catalog/catalog.ts'
+import { keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { keyText } from '../state/remembered/records.ts'
 import { lockStatement } from './change-statements.ts'
 import type { MirrorWrites } from './rows.ts'
 

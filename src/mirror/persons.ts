@@ -1,6 +1,7 @@
 // The data of one person: exported as it is, erased except for the key, and read again after an erasure is undone.
 
 import { streamNamed, streams } from '../catalog/catalog.ts'
+import { keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
 import { identifier, keySql, keyTextSql, literal, type Queryable } from '../database/sql.ts'
@@ -9,7 +10,6 @@ import { privacyOf } from '../state/privacy/privacy.ts'
 import { quarantineRewrite } from '../state/privacy/rewrites.ts'
 import { keepsAll } from '../state/privacy/rules.ts'
 import { readErased } from '../state/privacy/stored.ts'
-import { keyText } from '../state/remembered/records.ts'
 import { holdsColumns, redactLog } from './feed.ts'
 import { redactPersons } from './redact.ts'
 

@@ -1,9 +1,9 @@
 // The mark that a change may have left: what is sent and what was there before, committed before its request goes out.
 
 import { asRead, type JsonObject } from '../api/wire/json.ts'
+import { keyText } from '../catalog/keys.ts'
 import { durably, type Queryable } from '../database/sql.ts'
 import type { Privacy } from '../state/privacy/privacy.ts'
-import { keyText } from '../state/remembered/records.ts'
 import { type Change, storedEvidence } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { Sent } from './kinds/kind.ts'

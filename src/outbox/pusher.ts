@@ -40,12 +40,12 @@
 // until they stop.
 
 import { createSemaphore } from '../api/admission/concurrency.ts'
+import { keyText } from '../catalog/keys.ts'
 import { deadlineIn, sleep } from '../clock.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { DataRefused } from '../mirror/writer.ts'
 import { processLife } from '../process-name.ts'
-import { keyText } from '../state/remembered/records.ts'
 import { inBatches } from './batches.ts'
 import type { Change } from './change.ts'
 import { canProgress, claimChanges, claimWithin, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'

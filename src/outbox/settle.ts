@@ -3,11 +3,12 @@
 
 import { sql, type UpdateObject } from 'kysely'
 import type { PoolClient } from 'pg'
+import { keyText } from '../catalog/keys.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { durably, inMs, now, on } from '../database/sql.ts'
 import { applyWrites } from '../mirror/writer.ts'
 import { notingDone } from '../state/done-count.ts'
-import { doubtDetails, keyText } from '../state/remembered/records.ts'
+import { doubtDetails } from '../state/remembered/records.ts'
 import { bindApi } from '../state/shared/mirrored-api.ts'
 import { pendingRentalMs } from './attempts.ts'
 import type { Change } from './change.ts'

@@ -1,7 +1,7 @@
 // Access by company: what restricted roles (`state/company-access.ts`) may read of each table, as policies, and the owner of
 // the views, to which the policies apply.
 
-import { isOfPerson, streamNamed, streams } from '../catalog/catalog.ts'
+import { companyStreamOf, isOfPerson, streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { RepeatableStep, ViewDef } from '../database/repeatable-step.ts'
 import { fillSql, identifier, literal, type Queryable } from '../database/sql.ts'
@@ -9,7 +9,6 @@ import { rentalsLocal } from '../outbox/sql/views.ts'
 import { freshness } from '../reports/freshness.ts'
 import { freshnessHistory } from '../reports/freshness-history.ts'
 import { reports } from '../reports/report-views.ts'
-import { companyStreamOf } from '../state/company-access.ts'
 import policies from './company-policies.sql'
 import { openState } from './roles.ts'
 import { liveViews, readerViews } from './table-views.ts'

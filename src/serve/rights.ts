@@ -3,10 +3,10 @@
 import { createHmac } from 'node:crypto'
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
 import { holdsPerson } from '../catalog/catalog.ts'
+import { keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { exactMember, hashPrefix, isHash } from '../state/privacy/hash.ts'
 import { nobodyErased, Protector } from '../state/privacy/protect.ts'
-import { keyText } from '../state/remembered/records.ts'
 import type { Caller } from './types.ts'
 import { fieldMarks } from './writes/tags.ts'
 

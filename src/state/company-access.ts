@@ -1,7 +1,7 @@
 // Access by company: roles that see only some companies. This file has the grants and the functions that find out who
 // is restricted; policies on the tables, and the views, are in `schema/company-policies.ts`.
 
-import { streams, withAncestors } from '../catalog/catalog.ts'
+import { streams } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
@@ -28,10 +28,6 @@ export const companyAccessFunctions: RepeatableStep = {
     lookups: streams.map((stream) => lookups(stream, columnType(stream, stream.key[0] ?? ''))).join('\n'),
   }),
 }
-
-/** The stream that names the company of a stream's rows: itself, or one above it. */
-export const companyStreamOf = (stream: StreamDef): StreamDef | undefined =>
-  withAncestors(stream).find(({ companyColumn }) => companyColumn !== undefined)
 
 /** A role whose access is restricted. */
 export type CompanyGrant = {

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { type SqlBool, sql } from 'kysely'
 import type { PoolClient } from 'pg'
+import { isContentKeySql } from '../catalog/keys.ts'
 import { on, type Queryable, textArray } from '../database/sql.ts'
 import { isDataError } from '../database/sql-states.ts'
 
@@ -32,17 +33,6 @@ export type QuarantineFacts = {
   readonly lastSeenAt: Date
   readonly times: number
 }
-
-/** The key of a record without one: a short hash of its content. */
-export const contentKey = (hash: string): string => `#${hash}`
-
-const contentKeyPattern = '^#[A-Za-z0-9_-]{22}$'
-
-/** Whether a key is a hash of content. */
-export const isContentKey = (key: string): boolean => new RegExp(contentKeyPattern).test(key)
-
-/** The same of an SQL expression. */
-export const isContentKeySql = (key: string): string => `(${key} ~ '${contentKeyPattern}')`
 
 const maxKeyLength = 500
 

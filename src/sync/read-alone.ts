@@ -1,12 +1,13 @@
 // One record, read on request outside of any run: its results are committed as a run would do it.
 
+import { keyText } from '../catalog/keys.ts'
 import type { ReadEndpoint, StreamDef } from '../catalog/types.ts'
 import { BoatMirrorError } from '../errors.ts'
 import type { TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
 import { clearQuarantine, quarantineRecords } from '../state/quarantine.ts'
 import { insertNewRecords } from '../state/remembered/new-records.ts'
-import { doubtDetails, keyText, type StateKey, saveRecords } from '../state/remembered/records.ts'
+import { doubtDetails, type StateKey, saveRecords } from '../state/remembered/records.ts'
 import { changeSet, type Found, projected } from './change-set.ts'
 import { badHashes, goodKeys } from './commit.ts'
 import { listReading, type SyncContext } from './context.ts'

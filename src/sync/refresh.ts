@@ -2,10 +2,11 @@
 
 import type { PoolClient } from 'pg'
 import { childrenOf, findStream, parentOf } from '../catalog/catalog.ts'
+import { keyParts, keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { keysBelow } from '../state/due/due.ts'
 import { addRequestStreams, type NewRefresh, newRefreshes, refuseRequest } from '../state/due/refreshes.ts'
-import { type KnownRecord, keyParts, keyText, knownRecords } from '../state/remembered/records.ts'
+import { type KnownRecord, knownRecords } from '../state/remembered/known-records.ts'
 import { noteRunError, refreshTrigger, startRun } from '../state/runs/runs.ts'
 import { addTasks } from '../state/runs/tasks.ts'
 import { type SyncContext, type TaskRun, taskRun } from './context.ts'

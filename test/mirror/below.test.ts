@@ -3,9 +3,10 @@
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
+import { keyText } from '../../src/catalog/keys.ts'
 import type { MirrorWrites, Scope, Written } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { keyText, saveRecords } from '../../src/state/remembered/records.ts'
+import { saveRecords } from '../../src/state/remembered/records.ts'
 import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror

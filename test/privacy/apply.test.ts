@@ -255,7 +255,7 @@ async function applyBitByBit(database: TestDatabase, env: Record<string, string>
   let batches = 0
   const options: ApplyOptions = {
     settings: privacySettings(readConfig(env, '/nonexistent')),
-    streams: [],
+    requestSync: async () => {},
     batchSize: 7,
     rewritesOf: async (...given) =>
       (await rewritesOf(...given)).map((rewrite) => ({

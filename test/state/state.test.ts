@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
+import { keyParts, keyText } from '../../src/catalog/keys.ts'
 import { keyTextSql } from '../../src/database/sql.ts'
 import { failingHotRuns } from '../../src/state/due/stream-state.ts'
 import {
@@ -13,17 +14,10 @@ import {
   quarantineRecords,
   quarantineTotals,
 } from '../../src/state/quarantine.ts'
+import { knownRecords } from '../../src/state/remembered/known-records.ts'
 import { insertNewRecords } from '../../src/state/remembered/new-records.ts'
 import { readPayloads } from '../../src/state/remembered/payloads.ts'
-import {
-  doubtDetails,
-  forgetRecords,
-  keyParts,
-  keyText,
-  knownRecords,
-  type RecordState,
-  saveRecords,
-} from '../../src/state/remembered/records.ts'
+import { doubtDetails, forgetRecords, type RecordState, saveRecords } from '../../src/state/remembered/records.ts'
 import {
   contradictDetected,
   listDetected,

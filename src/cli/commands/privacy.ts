@@ -6,6 +6,7 @@ import { count, counted, instant } from '../../format.ts'
 import { crewOf, erasePerson, exportPerson, unerasePerson } from '../../mirror/persons.ts'
 import { mirrorRewrites } from '../../mirror/rewrites.ts'
 import { outboxRewrites } from '../../outbox/rewrites.ts'
+import { createRequest } from '../../state/due/requests.ts'
 import { type ApplyOptions, applySettings, previewSettings, type RewritesOf } from '../../state/privacy/apply.ts'
 import { syncRewrites } from '../../state/privacy/rewrites.ts'
 import { actionOf, personalColumns, privacySettings } from '../../state/privacy/rules.ts'
@@ -87,7 +88,8 @@ export async function runApply(
   const options: ApplyOptions = {
     settings: privacySettings(config),
     rewritesOf,
-    streams: streamsToSync([], config),
+    requestSync: (client) =>
+      createRequest(client, { trigger: 'command', streams: streamsToSync([], config), full: true }),
     onTable: (table, rows) => tell(log, 'privacy_applied', `${table}: ${count(rows)} rows`),
   }
   const applied = await changing(context, (database) =>

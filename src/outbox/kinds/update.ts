@@ -2,8 +2,8 @@
 // (merge.ts), all of it sent, and read back.
 
 import { get, isObject, type Json, type JsonObject, parseJson, textOf } from '../../api/wire/json.ts'
+import { keyText } from '../../catalog/keys.ts'
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
-import { keyText } from '../../state/remembered/records.ts'
 import type { Change } from '../change.ts'
 import { showDelayOf } from '../context.ts'
 import { isStoredAs } from '../likeness.ts'

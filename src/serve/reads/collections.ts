@@ -2,10 +2,10 @@
 
 import { stringifyJson } from '../../api/wire/json.ts'
 import { parentOf } from '../../catalog/catalog.ts'
+import { keyText } from '../../catalog/keys.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { dateIn } from '../../clock.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
-import { keyText } from '../../state/remembered/records.ts'
 import type { ServeContext } from '../context.ts'
 import { Refusal } from '../problem.ts'
 import { bodyTag, present, presentArray } from '../rights.ts'

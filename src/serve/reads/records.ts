@@ -2,9 +2,9 @@
 
 import { get, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
 import { parentOf, streamNamed } from '../../catalog/catalog.ts'
+import { keyText } from '../../catalog/keys.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
-import { keyText } from '../../state/remembered/records.ts'
 import type { ServeContext } from '../context.ts'
 import type { Refusal } from '../problem.ts'
 import { present, presentText, type RecordId, textTag } from '../rights.ts'

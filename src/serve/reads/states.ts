@@ -1,11 +1,11 @@
 // What is known of a record or of what hangs below it decides how a read is answered: from the mirror, by asking the API, or
 // not at all.
 
+import { companyStreamOf } from '../../catalog/catalog.ts'
+import { keyText } from '../../catalog/keys.ts'
 import type { StreamDef, StreamSetting } from '../../catalog/types.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { settings as settingNames } from '../../settings.ts'
-import { companyStreamOf } from '../../state/company-access.ts'
-import { keyText } from '../../state/remembered/records.ts'
 import { problem, Refusal } from '../problem.ts'
 import { refusalFor } from '../rights.ts'
 import type { Caller } from '../types.ts'

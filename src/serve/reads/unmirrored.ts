@@ -2,12 +2,12 @@
 // record that cannot be mirrored does not keep the others from being served, and is never skipped silently.
 
 import { type Json, stringifyJson } from '../../api/wire/json.ts'
+import { companyStreamOf } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
+import { isContentKey } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { identifier, literal } from '../../database/sql.ts'
-import { companyStreamOf } from '../../state/company-access.ts'
 import { convertValue } from '../../state/convert.ts'
-import { isContentKey } from '../../state/quarantine.ts'
 import { keyOf, valueAt } from '../../sync/records/project.ts'
 import type { ServeContext } from '../context.ts'
 import type { Refusal } from '../problem.ts'

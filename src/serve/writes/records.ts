@@ -2,10 +2,10 @@
 
 import { get, isObject, type Json, parseJson, textOf } from '../../api/wire/json.ts'
 import { embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
+import { keyParts } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { writeNamed } from '../../catalog/writes.ts'
 import { identifier, type Queryable } from '../../database/sql.ts'
-import { keyParts } from '../../state/remembered/records.ts'
 import type { WaitedChange } from './settled.ts'
 
 /** The payload of a record; null: the mirror has none, or a tombstone. */

@@ -1,14 +1,13 @@
 // Refreshes: requests to read a stream, or one record, now; made by `mirror.refresh` or the command.
 
 import { sql } from 'kysely'
-import { streams } from '../../catalog/catalog.ts'
+import { companyStreamOf, streams } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { RepeatableStep } from '../../database/repeatable-step.ts'
 import { fillSql, keyTextSql, literal, now, on, type Queryable } from '../../database/sql.ts'
 import { isDataError, sqlStateOf } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
-import { companyStreamOf } from '../company-access.ts'
 import { refreshTrigger } from '../runs/runs.ts'
 import refresh from './refresh.sql'
 

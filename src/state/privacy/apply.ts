@@ -6,7 +6,6 @@ import type { PoolClient } from 'pg'
 import type { Database } from '../../database/database.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { createRequest } from '../due/requests.ts'
 import { newerProgram, newerRelease } from '../release.ts'
 import { type Privacy, privacyOf } from './privacy.ts'
 import type { Rewrite, StepOptions } from './rewrite.ts'
@@ -19,8 +18,8 @@ export type RewritesOf = (db: Queryable, privacy: Privacy, applying: Applying) =
 export type ApplyOptions = {
   readonly settings: PrivacySettings
   readonly rewritesOf: RewritesOf
-  /** What is read again where values are needed that are not stored. */
-  readonly streams: readonly string[]
+  /** Asks for a sync of everything, in this transaction: values are needed that are not stored. */
+  readonly requestSync: (client: PoolClient) => Promise<unknown>
   /** Rows that one transaction locks at most; 500 by default. */
   readonly batchSize?: number
   /** Called with the number of rows of a table that have changed, or would change, once the table is done. */
@@ -81,7 +80,7 @@ async function alone(client: PoolClient): Promise<void> {
 }
 
 /** Writes the new settings, unless they are current: after this, no process with others commits records. */
-async function begin(client: PoolClient, { settings, streams }: ApplyOptions): Promise<StoredPrivacy> {
+async function begin(client: PoolClient, { settings, requestSync }: ApplyOptions): Promise<StoredPrivacy> {
   await alone(client)
   await client.query('select from sync.privacy for update') // waits for running commits
   const stored = await readStored(client)
@@ -92,7 +91,7 @@ async function begin(client: PoolClient, { settings, streams }: ApplyOptions): P
        generation = generation + 1, applying = $4`,
     [settings.mode, JSON.stringify(settings.columns), fingerprintOf(settings), JSON.stringify(applying)],
   )
-  if (applying.rereads) await createRequest(client, { trigger: 'command', streams, full: true })
+  if (applying.rereads) await requestSync(client)
   return { ...stored, applying }
 }
 

@@ -3,11 +3,11 @@
 
 import type { Protection } from '../../api/wire/elements.ts'
 import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
+import { keyText } from '../../catalog/keys.ts'
 import type { Column, StreamDef } from '../../catalog/types.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { newerProgram, newerRelease } from '../release.ts'
-import { keyText } from '../remembered/records.ts'
 import { type Erased, Protector, throughText } from './protect.ts'
 import { changesValues, type PrivacySettings } from './rules.ts'
 import { differenceOf, readErased, readStored, type StoredPrivacy } from './stored.ts'

@@ -3,9 +3,10 @@
 
 import { parentOf } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
+import { keyParts, keyText } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { identifier, keySql, keyTextSql, type Queryable } from '../../database/sql.ts'
-import { askedJoin, keyParts, keyText } from './records.ts'
+import { askedJoin } from './records.ts'
 
 /** A transaction that counts losses of a stream and may add to them holds this lock until it ends. */
 export const lockLosses = (db: Queryable, stream: string): Promise<unknown> =>

@@ -3,10 +3,10 @@
 // separately.
 
 import { columnType } from '../../catalog/columns.ts'
+import { isContentKeySql } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, type Queryable } from '../../database/sql.ts'
 import { inWindowSql, type Window, windowParameters } from '../due/windows.ts'
-import { isContentKeySql } from '../quarantine.ts'
 import type { Task } from './tasks.ts'
 
 /** How much one step handles. */

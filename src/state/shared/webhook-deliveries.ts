@@ -3,9 +3,7 @@
 
 import { sql } from 'kysely'
 import { inMs, on, type Queryable } from '../../database/sql.ts'
-
-/** Attempts that are listed at most. */
-export const deliveriesKept = 1_000
+import { deliveriesKept } from '../../mirror/history.ts'
 
 export type Delivery = {
   /** The webhook-id; a repeat has the same one. */

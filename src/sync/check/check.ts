@@ -2,12 +2,12 @@
 // for known, and writes no record.
 
 import { streamNamed } from '../../catalog/catalog.ts'
+import { keyText } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError, BoatMirrorError, messageOf } from '../../errors.ts'
 import { type Comparison, compareWrites, type Difference } from '../../mirror/comparison.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
 import { dueKeys } from '../../state/due/due.ts'
-import { keyText } from '../../state/remembered/records.ts'
 import type { NewTask, Task, Waiting } from '../../state/runs/tasks.ts'
 import type { ChangeSet } from '../change-set.ts'
 import { type CommitExtras, type Due, type SyncContext, type TaskRun, type TaskWriter, taskRun } from '../context.ts'

@@ -2,8 +2,8 @@
 // an operator releases them.
 
 import type { PoolClient } from 'pg'
+import { keyParts } from '../../catalog/keys.ts'
 import { closeDecision, openDecisions, planChanged } from '../../state/decisions.ts'
-import { keyParts } from '../../state/remembered/records.ts'
 import { addCounts, noteRunError, runningRuns, startRun } from '../../state/runs/runs.ts'
 import { heldKeys, holdDeletions, markReleased, takeBackHeld } from '../../state/runs/sweeps.ts'
 import { addTasks } from '../../state/runs/tasks.ts'

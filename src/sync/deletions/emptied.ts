@@ -1,6 +1,7 @@
 // The end of a run below records: what becomes of the rows of records that showed none. One of these records is nothing
 // unusual. Several that leave little of what this run read are asked for row by row, or held.
 
+import { keyParts } from '../../catalog/keys.ts'
 import type { SingleRead } from '../../catalog/types.ts'
 import { dateIn } from '../../clock.ts'
 import { counted } from '../../format.ts'
@@ -12,7 +13,7 @@ import {
   lostLately,
 } from '../../state/remembered/losses.ts'
 import { assumedShownAfter, ownWritesSince } from '../../state/remembered/own-writes.ts'
-import { keyParts, makeDue } from '../../state/remembered/records.ts'
+import { makeDue } from '../../state/remembered/records.ts'
 import { liveRows } from '../../state/row-counts.ts'
 import { noteRunError } from '../../state/runs/runs.ts'
 import { contradictDetected, notFoundPrefix, readDetected, saveDetected } from '../../state/shared/detected-settings.ts'

@@ -3,12 +3,13 @@
 
 import { elementsIn, isObject, type Json, textOf } from '../../api/wire/json.ts'
 import { childrenOf, embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
+import { keyText, keyTextOf } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { type Queryable, stubSource } from '../../database/sql.ts'
 import { tombstonedUsers } from '../../mirror/redact.ts'
 import type { SourcedRow, TableWrite } from '../../mirror/rows.ts'
 import { isHash } from '../../state/privacy/hash.ts'
-import { keyText, keyTextOf, knownSources } from '../../state/remembered/records.ts'
+import { knownSources } from '../../state/remembered/known-records.ts'
 import {
   type ChangeSet,
   type Embedded,

@@ -1,7 +1,7 @@
 // The read of a child answered 404: is the parent deleted, or only the child?
 
+import { keyParts } from '../../catalog/keys.ts'
 import { refusedBelow } from '../../state/remembered/losses.ts'
-import { keyParts } from '../../state/remembered/records.ts'
 import { liveRows } from '../../state/row-counts.ts'
 import { deletedLately } from '../../state/runs/sweeps.ts'
 import { changeSet, type Found } from '../change-set.ts'

@@ -4,10 +4,10 @@
 
 import { streams } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
+import { keyText } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { convertValue } from '../../state/convert.ts'
 import { type Linked, linkedValues } from '../../state/due/links.ts'
-import { keyText } from '../../state/remembered/records.ts'
 import { contradictDetected, readDetected, saveDetected } from '../../state/shared/detected-settings.ts'
 import { withoutParameters } from '../../state/shared/refused-parameters.ts'
 import { mapConcurrently } from '../batches.ts'

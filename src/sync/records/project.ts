@@ -2,11 +2,10 @@
 
 import { createHash } from 'node:crypto'
 import { fieldAt, isObject, type Json, saysNothing, stringifyJson, textOf } from '../../api/wire/json.ts'
+import { contentKey, keyText } from '../../catalog/keys.ts'
 import type { Column, StreamDef } from '../../catalog/types.ts'
 import type { Row } from '../../mirror/rows.ts'
 import { convertValue } from '../../state/convert.ts'
-import { contentKey } from '../../state/quarantine.ts'
-import { keyText } from '../../state/remembered/records.ts'
 
 /** Raised whenever a row would come out differently for the same record: everything is then projected anew. */
 export const projectionVersion = 2
