@@ -9,6 +9,7 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY scripts/build.mjs scripts/bundle.mjs scripts/
 COPY migrations migrations
 COPY src src
+COPY sandbox sandbox
 RUN npm run build && find dist -name '*.d.ts' -delete
 
 FROM node:22-alpine AS packages

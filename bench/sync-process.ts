@@ -10,7 +10,7 @@ import { sleep } from '../src/clock.ts'
 import { readConfig } from '../src/config.ts'
 import { startSyncWorker } from '../src/jobs/worker.ts'
 import { createLogger } from '../src/log.ts'
-import { createRequest } from '../src/state/due/requests.ts'
+import { createRequest } from '../src/sync/due/requests.ts'
 import { type Measured, measure, options, tell } from './measure.ts'
 
 export type SyncOptions = {

@@ -22,13 +22,13 @@ import { type Choice, choiceGiven, type DecisionOptions, idGiven, type ResolveOp
 import { decideChange } from './outbox/decisions.ts'
 import { type ChangeFacts, changeFacts, changesForPerson, listChanges } from './outbox/inspect.ts'
 import { createPusher } from './outbox/pusher.ts'
-import { type DecidedBy, decideStream } from './state/decisions.ts'
-import { askRefresh, findRefresh, type RefreshState } from './state/due/refreshes.ts'
-import { pausedStreams } from './state/due/stream-state.ts'
-import { quarantineTotals } from './state/quarantine.ts'
-import { runsOfRequest } from './state/runs/runs.ts'
+import { type DecidedBy, decideStream } from './sync/decisions.ts'
+import { askRefresh, findRefresh, type RefreshState } from './sync/due/refreshes.ts'
+import { pausedStreams } from './sync/due/stream-state.ts'
 import { streamsToSync, withoutPaused } from './sync/plan.ts'
 import { preflight } from './sync/preflight.ts'
+import { quarantineTotals } from './sync/quarantine.ts'
+import { runsOfRequest } from './sync/runs/runs.ts'
 
 /** The settings of docs/configuration.md under their names in camelCase; `databaseUrl` must be there. */
 export type MirrorOptions = Omit<SettingOptions, 'autoMigrate' | 'databaseUrl'> & {

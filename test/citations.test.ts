@@ -8,7 +8,7 @@ import { repeatableSteps } from '../src/schema/repeatable-steps.ts'
 import { anchorsOf, citedSections, faultsOf, readTexts, type Texts, withoutComments } from './helpers/citations.ts'
 import { projectRoot } from './helpers/import-graph.ts'
 
-const folders = ['src', 'test', 'bench', 'scripts', 'migrations', 'docs', 'deploy', '.ci', '.github']
+const folders = ['src', 'sandbox', 'test', 'bench', 'scripts', 'migrations', 'docs', 'deploy', '.ci', '.github']
 const files = [
   'README.md',
   'CHANGELOG.md',
@@ -51,7 +51,9 @@ describe('the citations of code, SQL and documents', () => {
   })
 
   it('name every section of docs/sources.md at least once', () => {
-    const cited = new Set(searched.flatMap(([path, text]) => (path.startsWith('src/') ? citedSections(text) : [])))
+    const cited = new Set(
+      searched.flatMap(([path, text]) => (/^(src|sandbox)\//.test(path) ? citedSections(text) : [])),
+    )
     const given = [...sources.matchAll(/<a id="([^"]+)"><\/a>/g)].map(([, id = '']) => id)
     expect(given.length).toBeGreaterThan(40)
     expect(given.filter((id) => !cited.has(id))).toEqual([])

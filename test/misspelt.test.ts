@@ -1,9 +1,9 @@
 // A name that there is not is refused wherever one is given: it would be an empty answer, or changes that nobody saw.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSandbox, type Sandbox } from '../sandbox/index.ts'
 import { kyselyOn } from '../src/database/sql.ts'
 import { changes, type FeedOptions, type Mirror, openMirror } from '../src/index.ts'
-import { createSandbox, type Sandbox } from '../src/sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from './helpers/database.ts'
 
 let database: TestDatabase

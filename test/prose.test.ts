@@ -12,7 +12,7 @@ import { proseOfDocument, proseOfSource } from './helpers/prose-parts.ts'
 /** Among them docs/schema.md, whose texts are also the comments on tables and columns of the database. */
 const documents = readTexts(projectRoot, ['docs'], ['CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'])
 const sources = new Map(
-  [...readTexts(projectRoot, ['bench', 'deploy', 'scripts', 'src', 'test'], [])].filter(([path]) =>
+  [...readTexts(projectRoot, ['bench', 'deploy', 'sandbox', 'scripts', 'src', 'test'], [])].filter(([path]) =>
     /\.(?:m?ts|mjs|sql)$/.test(path),
   ),
 )
@@ -20,8 +20,8 @@ const sources = new Map(
 /** A sentence, or a part of it up to a colon or semicolon, has at most as many words as the guide asks for. */
 const mostWords = 25
 
-/** Folders whose comments are prose; of `src` also the messages. */
-const folders: readonly string[] = ['bench', 'deploy', 'scripts', 'src', 'test']
+/** Folders whose comments are prose; of `src` and `sandbox` also the messages. */
+const folders: readonly string[] = ['bench', 'deploy', 'sandbox', 'scripts', 'src', 'test']
 
 /** Without the guide, which quotes what not to write. */
 const withoutGuide = (text: string): string =>
@@ -40,7 +40,7 @@ describe('prose', () => {
   })
 
   it.each([
-    ['messages', ['src']],
+    ['messages', ['src', 'sandbox']],
     ['comments', folders],
   ] as const)('of %s has no phrase with a better wording', (part, places) => {
     for (const place of places)

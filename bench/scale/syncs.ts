@@ -8,7 +8,7 @@ import { readConfig } from '../../src/config.ts'
 import { startSyncWorker } from '../../src/jobs/worker.ts'
 import { createLogger } from '../../src/log.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
-import { createRequest } from '../../src/state/due/requests.ts'
+import { createRequest } from '../../src/sync/due/requests.ts'
 import { type Databases, openWorld, type World } from '../world.ts'
 
 export type TableSize = { readonly table: string; readonly rows: number; readonly bytes: number }

@@ -148,7 +148,7 @@ create table sync.records (
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 -- The time first: nobody is to look up a stream's keys by it, whatever Postgres knows of the table.
 create index records_lately on sync.records (greatest(changed_at, listed_at), stream);
--- Each key has one of 32 ages (src/state/due/ages.ts): of each, what was read longest ago comes first.
+-- Each key has one of 32 ages (src/sync/due/ages.ts): of each, what was read longest ago comes first.
 create index records_read on sync.records (stream, (get_byte(decode(md5(key), 'hex'), 0) & 31), detail_read_at)
   where detail_read_at is not null;
 

@@ -2,8 +2,8 @@
 
 import { streams, windowsOf } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
-import { type DetectedSetting, isContradicted, notFoundPrefix } from '../state/shared/detected-settings.ts'
-import { refusedPrefix } from '../state/shared/refused-parameters.ts'
+import { type DetectedSetting, isContradicted, notFoundPrefix } from '../profile/detected-settings.ts'
+import { refusedPrefix } from '../profile/refused-parameters.ts'
 import { filterSetting } from '../sync/details/links.ts'
 import { atOnceSetting, needsRanges, type PricesAtOnce } from '../sync/details/readers/prices.ts'
 import { type WindowsHonoured, windowsSetting } from '../sync/lists/windows.ts'

@@ -1,6 +1,6 @@
 // In whose name a command decides, and about which plan.
 
-import type { DecidedBy } from '../state/decisions.ts'
+import type { DecidedBy } from '../sync/decisions.ts'
 
 /** The flag of every command that decides: the plan as it was read. */
 export type Expected = { readonly expected?: string | undefined }

@@ -3,7 +3,7 @@
 import { streams } from '../catalog/catalog.ts'
 import { count, counted } from '../format.ts'
 import { type Outcome, quarantinedOf, runSeconds } from '../inspect/outcome.ts'
-import type { Run } from '../state/runs/runs.ts'
+import type { Run } from '../sync/runs/runs.ts'
 import type { ExitCode } from './context.ts'
 import { oneLine, table } from './terminal/output.ts'
 

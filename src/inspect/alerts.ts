@@ -1,11 +1,11 @@
 // The alerts as operators see them: whether the receiver accepts them, and how many conditions are open.
 
 import type { Config } from '../config.ts'
+import { type SenderState, senderState } from '../database/senders.ts'
 import type { Queryable } from '../database/sql.ts'
 import { counted, relative } from '../format.ts'
-import { storedConditions } from '../state/shared/alert-conditions.ts'
-import { type SenderState, senderState } from '../state/shared/senders.ts'
 import { shownReceiver } from '../text.ts'
+import { storedConditions } from './alert-conditions.ts'
 import { unsent } from './webhook.ts'
 
 export type AlertsStatus = Omit<SenderState, 'failingS'> & {

@@ -4,10 +4,10 @@ import { childrenOf, streamNamed, withAncestors } from '../catalog/catalog.ts'
 import { keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { isStubSource, type Queryable } from '../database/sql.ts'
-import { holderOf } from '../state/due/candidates.ts'
-import { type DueSettings, type NextRead, nextRead } from '../state/due/due.ts'
-import { type PausedStream, pausedStreams } from '../state/due/stream-state.ts'
-import { type QuarantineFacts, quarantinedRecord } from '../state/quarantine.ts'
+import { holderOf } from '../sync/due/candidates.ts'
+import { type DueSettings, type NextRead, nextRead } from '../sync/due/due.ts'
+import { type PausedStream, pausedStreams } from '../sync/due/stream-state.ts'
+import { type QuarantineFacts, quarantinedRecord } from '../sync/quarantine.ts'
 import {
   type Below,
   type HistoryEntry,

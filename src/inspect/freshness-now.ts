@@ -1,7 +1,7 @@
 // How fresh a stream is while a worker catches up. Old data raises no alarm before the worker has had its chance.
 
 import { sql } from 'kysely'
-import { livingSince } from '../state/shared/workers.ts'
+import { livingSince } from '../database/workers.ts'
 
 /**
  * `failing`: the last run that ended did not read everything. `unknown`: never read completely, or nothing to measure by.

@@ -2,7 +2,7 @@
 
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import { count } from '../format.ts'
-import { countNames, type Run } from '../state/runs/runs.ts'
+import { countNames, type Run } from '../sync/runs/runs.ts'
 import { oneLine } from '../text.ts'
 
 export type Outcome = {

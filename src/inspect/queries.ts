@@ -3,8 +3,8 @@
 import { sql } from 'kysely'
 import { findStream } from '../catalog/catalog.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
-import { doneChanges } from '../state/done-count.ts'
-import type { RunStatus } from '../state/runs/runs.ts'
+import { doneChanges } from '../mirror/done-count.ts'
+import type { RunStatus } from '../sync/runs/runs.ts'
 import { type Freshness, freshnessNow } from './freshness-now.ts'
 
 export type { Freshness } from './freshness-now.ts'

@@ -1,13 +1,13 @@
 // What of API_QUOTA is used, and what it keeps waiting.
 
 import { type Quota, type QuotaWindow, quotaRule, quotaWindows } from '../api/admission/quota.ts'
+import { quotaValues } from '../api/admission/shared-budget.ts'
 import { findStream } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
 import type { Queryable } from '../database/sql.ts'
 import { count } from '../format.ts'
 import { waitsForQuota } from '../outbox/quota-room.ts'
-import { listStreams } from '../state/due/stream-state.ts'
-import { quotaValues } from '../state/shared/request-budget.ts'
+import { listStreams } from '../sync/due/stream-state.ts'
 import { notKept } from '../sync/quota-schedule.ts'
 
 export type QuotaWindowStatus = {

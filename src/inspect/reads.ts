@@ -1,7 +1,7 @@
 // The texts about redundant reads. Pure.
 
 import { counted } from '../format.ts'
-import type { RepeatingRead } from '../state/due/reads.ts'
+import type { RepeatingRead } from '../sync/due/reads.ts'
 
 const meanings: Readonly<Record<RepeatingRead['state'], string>> = {
   redundant: 'skipped except for samples',

@@ -4,7 +4,7 @@ import { type SqlBool, sql } from 'kysely'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier, isReadAhead, on, type Queryable } from '../database/sql.ts'
-import type { RunStatus } from '../state/runs/runs.ts'
+import type { RunStatus } from '../sync/runs/runs.ts'
 
 /** A row of the mirror; values as Postgres writes them. */
 export type RecordRow = {

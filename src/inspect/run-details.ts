@@ -1,7 +1,7 @@
 // One run, with its tasks and the deletions that it holds back.
 
 import type { Queryable } from '../database/sql.ts'
-import { findRun, type Run } from '../state/runs/runs.ts'
+import { findRun, type Run } from '../sync/runs/runs.ts'
 import { oneLine } from '../text.ts'
 import { heldKeyFacts, taskFacts } from './queries.ts'
 

@@ -1,10 +1,10 @@
 // The state of a mirror at one moment, as `status --json` and /api/status show it in full.
 
-import type { RepeatingRead } from '../state/due/reads.ts'
-import type { FailingHotRuns, UnexpectedShare } from '../state/due/stream-state.ts'
-import type { HeldRun } from '../state/runs/sweeps.ts'
-import type { WorkerStatus } from '../state/shared/workers.ts'
-import type { ListedField } from '../state/unknown-fields.ts'
+import type { WorkerStatus } from '../database/workers.ts'
+import type { RepeatingRead } from '../sync/due/reads.ts'
+import type { FailingHotRuns, UnexpectedShare } from '../sync/due/stream-state.ts'
+import type { HeldRun } from '../sync/runs/sweeps.ts'
+import type { ListedField } from '../sync/unknown-fields.ts'
 import type { AlertsStatus } from './alerts.ts'
 import type { AttentionKind } from './attention-kinds.ts'
 import type { ConsumerStatus } from './consumers.ts'

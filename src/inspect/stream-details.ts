@@ -3,8 +3,8 @@
 import { readsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Queryable } from '../database/sql.ts'
-import { type QuarantineFacts, quarantineFacts } from '../state/quarantine.ts'
-import { listRuns, type Run } from '../state/runs/runs.ts'
+import { type QuarantineFacts, quarantineFacts } from '../sync/quarantine.ts'
+import { listRuns, type Run } from '../sync/runs/runs.ts'
 import { type KeptDay, streamHistory } from './freshness-history.ts'
 
 export type StreamDetails = {

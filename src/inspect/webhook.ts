@@ -1,9 +1,9 @@
 // The webhook as people see it: whether the receiver takes what it is sent, and how far it is behind.
 
 import type { Config } from '../config.ts'
+import { type SenderState, senderState } from '../database/senders.ts'
 import type { Queryable } from '../database/sql.ts'
 import { counted, duration, relative } from '../format.ts'
-import { type SenderState, senderState } from '../state/shared/senders.ts'
 import { shownReceiver } from '../text.ts'
 import type { ConsumerStatus } from './consumers.ts'
 

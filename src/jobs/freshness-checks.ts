@@ -7,9 +7,9 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { pausedStreams } from '../state/due/stream-state.ts'
-import { checkFreshness } from '../state/freshness-days.ts'
+import { pausedStreams } from '../sync/due/stream-state.ts'
 import { isEnabled } from '../sync/plan.ts'
+import { checkFreshness } from './freshness-days.ts'
 
 const minuteMs = 60_000
 /** In the middle of each minute: the host's clock may differ from that of Postgres, whose minutes are counted, by seconds. */

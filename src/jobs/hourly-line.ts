@@ -2,11 +2,11 @@
 // workers on a mirror one logs it.
 
 import { sleep } from '../clock.ts'
+import { takeLineTurn } from '../database/senders.ts'
 import type { Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { AttentionItem } from '../inspect/status.ts'
 import { atMostEvery, type Logger } from '../log.ts'
-import { takeLineTurn } from '../state/shared/senders.ts'
 
 type HourlyOptions = {
   readonly db: Queryable

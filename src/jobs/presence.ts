@@ -3,10 +3,10 @@
 import { hostname } from 'node:os'
 import { sleep } from '../clock.ts'
 import type { Queryable } from '../database/sql.ts'
+import { forgetWorker, noteWorker } from '../database/workers.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { processLife } from '../process-name.ts'
-import { forgetWorker, noteWorker } from '../state/shared/workers.ts'
 
 const everyMs = 5_000
 

@@ -6,10 +6,10 @@ import type { Database } from '../database/database.ts'
 import { messageOf } from '../errors.ts'
 import { runLine } from '../inspect/outcome.ts'
 import type { Logger } from '../log.ts'
-import { hasChanged } from '../state/runs/runs.ts'
-import { takeWakeable } from '../state/runs/tasks.ts'
 import { advance } from '../sync/advance.ts'
 import type { PlanSettings } from '../sync/plan.ts'
+import { hasChanged } from '../sync/runs/runs.ts'
+import { takeWakeable } from '../sync/runs/tasks.ts'
 import type { JobQueue, SyncJob } from './queues.ts'
 
 const intervalMs = 1_000

@@ -10,9 +10,10 @@ import { BoatMirrorError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { meant } from '../near-names.ts'
 import { parseDuration } from '../settings.ts'
-import { hotSince, scheduledSince } from '../state/due/candidates.ts'
-import { isAnythingDue } from '../state/due/due.ts'
-import { createRequest, isRequested } from '../state/due/requests.ts'
+import type { SyncContext } from '../sync/context.ts'
+import { hotSince, scheduledSince } from '../sync/due/candidates.ts'
+import { isAnythingDue } from '../sync/due/due.ts'
+import { createRequest, isRequested } from '../sync/due/requests.ts'
 import {
   inheritFreshness,
   listStreams,
@@ -21,8 +22,7 @@ import {
   takeTurn,
   turnCosts,
   unexpectedShares,
-} from '../state/due/stream-state.ts'
-import type { SyncContext } from '../sync/context.ts'
+} from '../sync/due/stream-state.ts'
 import { readWindows } from '../sync/lists/windows.ts'
 import { dueSettings, isEnabled, stretchFactor } from '../sync/plan.ts'
 import type { Ages } from '../sync/quota-schedule.ts'

@@ -1,6 +1,6 @@
 // One request now, worked on in this process.
 
-import { createRequest } from '../state/due/requests.ts'
+import { createRequest } from '../sync/due/requests.ts'
 import { type SyncWorkerOptions, startSyncWorker } from './worker.ts'
 
 type Wanted = { readonly streams: readonly string[]; readonly full: boolean }

@@ -3,10 +3,10 @@
 
 import { createHash } from 'node:crypto'
 import { sleep } from '../clock.ts'
+import { giveLeaseBack, type SenderName } from '../database/senders.ts'
 import type { Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { giveLeaseBack, type SenderName } from '../state/shared/senders.ts'
 
 /** `more`: there may be something to send at once. */
 export type StepResult = 'more' | 'idle'

@@ -6,9 +6,9 @@
 import { parentOf, streamNamed, streams } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
-import { notingDone } from '../state/done-count.ts'
-import { notingGone } from '../state/row-counts.ts'
+import { notingDone } from './done-count.ts'
 import { dropLogMonths } from './log-months.ts'
+import { notingGone } from './row-counts.ts'
 
 type RetentionOptions = {
   /** HISTORY_DAYS. */

@@ -4,9 +4,9 @@
 import { type EmbeddedPerson, embeddedPerson, streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { literal, type Queryable, textArray } from '../database/sql.ts'
-import { quote } from '../state/privacy/rewrites.ts'
-import { askedJoin } from '../state/remembered/records.ts'
+import { quote } from '../privacy/rewrites.ts'
 import { redactLog } from './feed.ts'
+import { askedJoin } from './records.ts'
 
 /** Which of these users are gone: whatever still embeds them must not bring them back. Ids as text. */
 export async function tombstonedUsers(db: Queryable, ids: readonly string[]): Promise<Set<string>> {

@@ -6,9 +6,9 @@ import { findStream, streams } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
 import type { Column, StreamDef } from '../catalog/types.ts'
 import { literal, type Queryable } from '../database/sql.ts'
-import type { Privacy } from '../state/privacy/privacy.ts'
-import { type Rewrite, rowsRewrite, type Texts } from '../state/privacy/rewrite.ts'
-import { protectNamed } from '../state/privacy/rewrites.ts'
+import type { Privacy } from '../privacy/privacy.ts'
+import { type Rewrite, rowsRewrite, type Texts } from '../privacy/rewrite.ts'
+import { protectNamed } from '../privacy/rewrites.ts'
 import { keyObject } from './diff-sql.ts'
 
 /** Columns that can hold a value of a person. Others cannot change: they hold known fields, and no objects. */

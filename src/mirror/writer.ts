@@ -7,8 +7,6 @@ import type { StreamDef } from '../catalog/types.ts'
 import { type Database, queryPrepared } from '../database/database.ts'
 import { isDataError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
-import { forgetRecords, makeDue, type RecordKeys } from '../state/remembered/records.ts'
-import { noteRowChanges } from '../state/row-counts.ts'
 import {
   confirmTombstones,
   groupScopes,
@@ -23,7 +21,9 @@ import { copyStatement, fillStatement } from './fill-statements.ts'
 import { mergeStatement } from './merge-statements.ts'
 import { keyArrays, lockParents } from './parent-locks.ts'
 import { type Refusal, refusalByPartner } from './partner-objects.ts'
+import { forgetRecords, makeDue, type RecordKeys } from './records.ts'
 import { redactPersons } from './redact.ts'
+import { noteRowChanges } from './row-counts.ts'
 import type { FilledWrite, MirrorWrites, SourcedRow, TableWrite, Tombstones, WriteCounts, Written } from './rows.ts'
 import { type Batch, stageRows } from './staging.ts'
 

@@ -8,7 +8,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
 import type { Row } from '../mirror/rows.ts'
-import type { Privacy } from '../state/privacy/privacy.ts'
+import type { Privacy } from '../privacy/privacy.ts'
 import { createShowDelay, type ShowDelay } from './show-delay.ts'
 
 export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {

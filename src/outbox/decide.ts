@@ -4,7 +4,7 @@
 import { type QueryRunner, queryableOn } from '../database/query-runner.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { assertOptions } from '../near-names.ts'
-import { refusedDecision } from '../state/refused-decision.ts'
+import { refusedDecision } from '../sync/refused-decision.ts'
 
 export type DecisionOptions = {
   /** The plan as you read it in `outbox.changes`, `sync.held_plans` or `sync.stream_plans`; any other is refused. */

@@ -18,8 +18,8 @@ import {
   lockDecision,
   openDecisions,
   planChanged,
-} from '../state/decisions.ts'
-import { refusedDecision } from '../state/refused-decision.ts'
+} from '../sync/decisions.ts'
+import { refusedDecision } from '../sync/refused-decision.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
 import type { Done } from './outcome.ts'
 import type { ReadBack } from './read-back.ts'

@@ -3,7 +3,7 @@
 import { asRead, type JsonObject } from '../api/wire/json.ts'
 import { keyText } from '../catalog/keys.ts'
 import { durably, type Queryable } from '../database/sql.ts'
-import type { Privacy } from '../state/privacy/privacy.ts'
+import type { Privacy } from '../privacy/privacy.ts'
 import { type Change, storedEvidence } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { Sent } from './kinds/kind.ts'

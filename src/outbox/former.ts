@@ -11,7 +11,7 @@
 import { streamNamed } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
 import { keyObject } from '../mirror/diff-sql.ts'
-import { refusedDecision } from '../state/refused-decision.ts'
+import { refusedDecision } from '../sync/refused-decision.ts'
 import { resolveFields, resolveTarget } from './change.ts'
 import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'

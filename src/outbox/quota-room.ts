@@ -3,9 +3,9 @@
 // when the quota covers it in addition; a rental when it covers everything queued on it, because it expires while it
 // is pending.
 
+import { quotaValues } from '../api/admission/shared-budget.ts'
 import type { Quota } from '../config.ts'
 import { inMs, on, type Queryable } from '../database/sql.ts'
-import { quotaValues } from '../state/shared/request-budget.ts'
 import type { Change } from './change.ts'
 
 /** Requests that a change takes at most: what it reads before, its own, what it reads back, and one that is repeated. */

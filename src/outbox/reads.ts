@@ -9,13 +9,13 @@ import { asRead, get, isObject, type Json, textOf } from '../api/wire/json.ts'
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
-import { pageBaseSetting, readDetected } from '../state/shared/detected-settings.ts'
+import { pageBaseSetting, readDetected } from '../profile/detected-settings.ts'
 import {
   mayConcernParameters,
   noteRefused,
   refusedParameters,
   withoutParameters,
-} from '../state/shared/refused-parameters.ts'
+} from '../profile/refused-parameters.ts'
 import type { PushContext } from './context.ts'
 
 export type Params = Readonly<Record<string, string>>

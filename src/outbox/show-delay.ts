@@ -1,7 +1,7 @@
 // How long the API needs to show a write. Within that time after a write of ours, a missing record and an unchanged
 // record prove nothing: they are read again.
 
-import { assumedShownAfter, type ShownAfter } from '../state/remembered/own-writes.ts'
+import { assumedShownAfter, type ShownAfter } from '../sync/remembered/own-writes.ts'
 import type { Change } from './change.ts'
 import type { Outcome, Unseen } from './outcome.ts'
 

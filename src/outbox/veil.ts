@@ -6,9 +6,9 @@
 import { isObject, type Json, type JsonObject, someText, stringifyJson, textOf } from '../api/wire/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { BodyField, WriteDef } from '../catalog/types.ts'
-import { exactMember, hashPrefix, normalValue } from '../state/privacy/hash.ts'
-import type { Privacy } from '../state/privacy/privacy.ts'
-import { type Action, actionOf } from '../state/privacy/rules.ts'
+import { exactMember, hashPrefix, normalValue } from '../privacy/hash.ts'
+import type { Privacy } from '../privacy/privacy.ts'
+import { type Action, actionOf } from '../privacy/rules.ts'
 import type { Evidence } from './change.ts'
 import { readValue, writeShape } from './values.ts'
 

@@ -1,5 +1,5 @@
 // The report view about the past of the mirror: how long each stream met its target, day by day.
-// state/freshness-minutes.ts explains the rows of sync.freshness_days.
+// jobs/freshness-minutes.ts explains the rows of sync.freshness_days.
 
 import type { ReportView } from './pieces.ts'
 

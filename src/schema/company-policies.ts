@@ -1,4 +1,4 @@
-// Access by company: what restricted roles (`state/company-access.ts`) may read of each table, as policies, and the owner of
+// Access by company: what restricted roles (`serve/access/company-access.ts`) may read of each table, as policies, and the owner of
 // the views, to which the policies apply.
 
 import { companyStreamOf, isOfPerson, streamNamed, streams } from '../catalog/catalog.ts'

@@ -3,11 +3,11 @@
 import { hostname } from 'node:os'
 import { packageVersion } from '../api/wire/request.ts'
 import { sleep } from '../clock.ts'
+import { forgetServer, noteServer } from '../database/servers.ts'
 import type { Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { processLife } from '../process-name.ts'
-import { forgetServer, noteServer } from '../state/shared/servers.ts'
 import type { RecentAnswers } from './recent.ts'
 
 const everyMs = 5_000

@@ -3,7 +3,7 @@
 import type { Config } from '../config.ts'
 import { isLoopback } from '../hosts.ts'
 import type { Logger } from '../log.ts'
-import { keepsAll } from '../state/privacy/rules.ts'
+import { keepsAll } from '../privacy/rules.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { readShapes } from '../sync/lists/shape.ts'
 import { openAccess } from './access/access.ts'

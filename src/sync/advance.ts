@@ -5,18 +5,8 @@ import type { PoolClient } from 'pg'
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import { type Turn, turnName } from '../catalog/turns.ts'
 import type { Database } from '../database/database.ts'
-import { dropPaused, finishRequests, type OpenStream, openStreams } from '../state/due/requests.ts'
-import {
-  finishRun,
-  idleRuns,
-  type Run,
-  type RunStatus,
-  refreshTrigger,
-  runningRuns,
-  startRun,
-} from '../state/runs/runs.ts'
-import { addTasks, releasePlans } from '../state/runs/tasks.ts'
 import { startReleases } from './deletions/confirm.ts'
+import { dropPaused, finishRequests, type OpenStream, openStreams } from './due/requests.ts'
 import {
   isInTheWay,
   type PlanSettings,
@@ -27,6 +17,8 @@ import {
   sweepTask,
 } from './plan.ts'
 import { planRefreshes } from './refresh.ts'
+import { finishRun, idleRuns, type Run, type RunStatus, refreshTrigger, runningRuns, startRun } from './runs/runs.ts'
+import { addTasks, releasePlans } from './runs/tasks.ts'
 
 const lists = streams.filter(({ reads }) => reads.kind === 'list').map(({ name }) => name)
 

@@ -3,15 +3,15 @@
 
 import { type Json, stringifyJson } from '../api/wire/json.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import type { RecordState } from '../mirror/records.ts'
 import type { FilledWrite, SourcedRow, TableWrite, Tombstones } from '../mirror/rows.ts'
-import type { ReadCount } from '../state/due/reads.ts'
-import type { BadRecord } from '../state/quarantine.ts'
-import type { DetailTags } from '../state/remembered/detail-tags.ts'
-import type { RecordState } from '../state/remembered/records.ts'
-import type { RunCounts } from '../state/runs/runs.ts'
-import type { UnknownField } from '../state/unknown-fields.ts'
+import type { ReadCount } from './due/reads.ts'
+import type { BadRecord } from './quarantine.ts'
 import { type JsonObject, projectReceived, type RequestValues } from './records/project.ts'
 import { kindOf, unshownFields } from './records/unknown-fields.ts'
+import type { DetailTags } from './remembered/detail-tags.ts'
+import type { RunCounts } from './runs/runs.ts'
+import type { UnknownField } from './unknown-fields.ts'
 
 /** A record that was read and may have others embedded. */
 export type EmbeddingRecord = {

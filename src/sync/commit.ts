@@ -10,33 +10,11 @@ import type { Queryable } from '../database/sql.ts'
 import { counted } from '../format.ts'
 import { refusalByPartner } from '../mirror/partner-objects.ts'
 import { repairReadAhead } from '../mirror/read-ahead.ts'
+import { saveRecords } from '../mirror/records.ts'
 import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { analyzeGrown } from '../mirror/statistics.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
-import { hotSince, scheduledSince } from '../state/due/candidates.ts'
-import { dueKeys } from '../state/due/due.ts'
-import { linkKeys } from '../state/due/links.ts'
-import { noteReads, repeatingReadsOf } from '../state/due/reads.ts'
-import { noteFleets } from '../state/fleets.ts'
-import { type BadRecord, clearQuarantine, quarantineRecords } from '../state/quarantine.ts'
-import { detailStates, isSeenSince, listedRecords } from '../state/remembered/detail-states.ts'
-import { keepDetailTags } from '../state/remembered/detail-tags.ts'
-import { knownRecords } from '../state/remembered/known-records.ts'
-import { insertNewRecords } from '../state/remembered/new-records.ts'
-import { saveRecords } from '../state/remembered/records.ts'
-import { addWarnings, markSwept, noteRunError } from '../state/runs/runs.ts'
-import { saveSweepPages } from '../state/runs/sweeps.ts'
-import {
-  addTasks,
-  areDetailsOpen,
-  checkpointTask,
-  endTask,
-  hasOpenTasks,
-  returnTask,
-  waitingTasks,
-} from '../state/runs/tasks.ts'
-import { bindApi } from '../state/shared/mirrored-api.ts'
-import { noteUnknownFields } from '../state/unknown-fields.ts'
+import { bindApi } from '../profile/mirrored-api.ts'
 import { type ChangeSet, changeSet } from './change-set.ts'
 import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.ts'
 import { assertMayGo, keepLost, TooManyLost, withoutLost } from './deletions/below.ts'
@@ -46,11 +24,33 @@ import { fleetsIn } from './details/fleets.ts'
 import { learn, leavesOut, leftOutByLists } from './details/learn.ts'
 import { isProvisional } from './details/learned.ts'
 import { linkedStream } from './details/links.ts'
+import { hotSince, scheduledSince } from './due/candidates.ts'
+import { dueKeys } from './due/due.ts'
+import { linkKeys } from './due/links.ts'
+import { noteReads, repeatingReadsOf } from './due/reads.ts'
 import { economyOf } from './economy.ts'
+import { noteFleets } from './fleets.ts'
 import { withoutStale } from './just-written.ts'
 import { endPass } from './lists/end-pass.ts'
 import { dueSettings, isEnabled, moreUrgentThan } from './plan.ts'
+import { type BadRecord, clearQuarantine, quarantineRecords } from './quarantine.ts'
 import type { RequestValues } from './records/project.ts'
+import { detailStates, isSeenSince, listedRecords } from './remembered/detail-states.ts'
+import { keepDetailTags } from './remembered/detail-tags.ts'
+import { knownRecords } from './remembered/known-records.ts'
+import { insertNewRecords } from './remembered/new-records.ts'
+import { addWarnings, markSwept, noteRunError } from './runs/runs.ts'
+import { saveSweepPages } from './runs/sweeps.ts'
+import {
+  addTasks,
+  areDetailsOpen,
+  checkpointTask,
+  endTask,
+  hasOpenTasks,
+  returnTask,
+  waitingTasks,
+} from './runs/tasks.ts'
+import { noteUnknownFields } from './unknown-fields.ts'
 
 /** A task is claimed sooner than this where a worker has a place for it, in milliseconds. */
 const placeMs = 1_000

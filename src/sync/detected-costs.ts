@@ -1,6 +1,6 @@
 // How the detected, uncontradicted settings of the API affect the costs of reads. Pure.
 
-import { type DetectedSetting, isContradicted } from '../state/shared/detected-settings.ts'
+import { type DetectedSetting, isContradicted } from '../profile/detected-settings.ts'
 import { atOnceSetting, type PricesAtOnce } from './details/readers/prices.ts'
 import type { Costs } from './read-costs.ts'
 

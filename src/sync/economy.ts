@@ -2,7 +2,7 @@
 
 import { repeatsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import type { RepeatingRead } from '../state/due/reads.ts'
+import type { RepeatingRead } from './due/reads.ts'
 
 /** Lists of up to so many records are read singly: it costs a handful a day. */
 export const alwaysRead = 60

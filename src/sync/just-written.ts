@@ -1,14 +1,14 @@
 // Reads that came too early: within the time that the API needs to show a write, a list or a detail may hold a record
 // as it was before a change of ours. It is removed from the commit, and read again.
 
+import { convertValue } from '../api/wire/convert.ts'
 import { keyParts, keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Queryable } from '../database/sql.ts'
 import type { Row, Scope, TableWrite } from '../mirror/rows.ts'
-import { convertValue } from '../state/convert.ts'
-import { assumedShownAfter, type OwnWrite, ownWritesSince, type ShownAfter } from '../state/remembered/own-writes.ts'
 import type { ChangeSet } from './change-set.ts'
 import { valueAt } from './records/project.ts'
+import { assumedShownAfter, type OwnWrite, ownWritesSince, type ShownAfter } from './remembered/own-writes.ts'
 
 type Options = { readonly shownAfter?: ShownAfter; readonly timeZone: string }
 

@@ -6,11 +6,11 @@ import type { StreamDef, StreamSetting } from '../catalog/types.ts'
 import { addDays, dateIn } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { instant } from '../format.ts'
-import type { DueSettings } from '../state/due/due.ts'
-import type { PausedStream } from '../state/due/stream-state.ts'
-import type { RunningRun } from '../state/runs/runs.ts'
-import type { NewTask, Task } from '../state/runs/tasks.ts'
 import type { SyncContext } from './context.ts'
+import type { DueSettings } from './due/due.ts'
+import type { PausedStream } from './due/stream-state.ts'
+import type { RunningRun } from './runs/runs.ts'
+import type { NewTask, Task } from './runs/tasks.ts'
 
 export type PlanSettings = Readonly<Record<StreamSetting, boolean | number>>
 

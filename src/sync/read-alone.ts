@@ -3,11 +3,9 @@
 import { keyText } from '../catalog/keys.ts'
 import type { ReadEndpoint, StreamDef } from '../catalog/types.ts'
 import { BoatMirrorError } from '../errors.ts'
+import { doubtDetails, type StateKey, saveRecords } from '../mirror/records.ts'
 import type { TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
-import { clearQuarantine, quarantineRecords } from '../state/quarantine.ts'
-import { insertNewRecords } from '../state/remembered/new-records.ts'
-import { doubtDetails, type StateKey, saveRecords } from '../state/remembered/records.ts'
 import { changeSet, type Found, projected } from './change-set.ts'
 import { badHashes, goodKeys } from './commit.ts'
 import { listReading, type SyncContext } from './context.ts'
@@ -15,6 +13,8 @@ import { withStubs } from './details/embeds.ts'
 import { type Answered, type ReadValue, readOutcome, readSingleRecord } from './details/single.ts'
 import { StubCache } from './details/stub-cache.ts'
 import { withoutStale } from './just-written.ts'
+import { clearQuarantine, quarantineRecords } from './quarantine.ts'
+import { insertNewRecords } from './remembered/new-records.ts'
 
 export type AskedRecord = {
   readonly stream: StreamDef

@@ -3,7 +3,6 @@
 import { setMaxListeners } from 'node:events'
 import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { claimTask, endTask, heartbeatMs, renewLease, returnTask, type Task } from '../state/runs/tasks.ts'
 import { committing } from './commit.ts'
 import { listReading, type SyncContext, type TaskRun, taskRun } from './context.ts'
 import { runConfirm, runRelease } from './deletions/confirm.ts'
@@ -12,6 +11,7 @@ import { runDetails, runPlan } from './details/details.ts'
 import { runLinks } from './details/links.ts'
 import { runSweep } from './lists/sweep.ts'
 import { askingFirst, runRefresh } from './refresh.ts'
+import { claimTask, endTask, heartbeatMs, renewLease, returnTask, type Task } from './runs/tasks.ts'
 
 /** Attempts of a task that fails for a passing reason; each read was already retried by the api layer. */
 const maxAttempts = 4

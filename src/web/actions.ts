@@ -2,7 +2,7 @@
 
 import type { ChangeInfo } from '../outbox/inspect.ts'
 import { type Event, transition } from '../outbox/states.ts'
-import type { DecisionKind } from '../state/decisions.ts'
+import type { DecisionKind } from '../sync/decisions.ts'
 
 /** How the address of a decision ends. */
 export type ActionName =

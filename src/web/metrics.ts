@@ -3,12 +3,12 @@
 // templates, consumers of the feed and states, never ids.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { isFailure } from '../api/admission/endpoint-stats.ts'
 import type { CallRecord } from '../api/types.ts'
 import { messageOf } from '../errors.ts'
 import { areCredentialsRefused } from '../inspect/attention.ts'
 import { reachedEarly } from '../inspect/quota.ts'
 import { isFailing } from '../inspect/status.ts'
-import { isFailure } from '../state/shared/endpoint-stats.ts'
 import type { OperatorContext } from './context.ts'
 import { probe } from './health.ts'
 import type { JobCounts } from './job-counts.ts'

@@ -1,6 +1,7 @@
 // Everything the status page shows, read from the database as one value.
 
 import { dateIn } from '../clock.ts'
+import { listServers, type ServerStatus } from '../database/servers.ts'
 import { countFleet, type FleetDay, shownRange, yearsOf } from '../inspect/fleet-calendar.ts'
 import {
   calendarVersion,
@@ -19,8 +20,7 @@ import {
 import { databaseClock } from '../inspect/queries.ts'
 import type { StatusFacts } from '../inspect/status.ts'
 import { type ChangeInfo, listChanges } from '../outbox/inspect.ts'
-import { type ListedToken, listTokens } from '../state/access/tokens.ts'
-import { listServers, type ServerStatus } from '../state/shared/servers.ts'
+import { type ListedToken, listTokens } from '../serve/access/tokens.ts'
 import type { OperatorContext } from './context.ts'
 
 export type PageFacts = {

@@ -4,8 +4,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Queryable } from '../../src/database/sql.ts'
 import { type Access, type AccessRefusal, type AccessSettings, openAccess } from '../../src/serve/access/access.ts'
+import { createToken, revokeToken, type TokenRequest } from '../../src/serve/access/tokens.ts'
 import type { Caller } from '../../src/serve/types.ts'
-import { createToken, revokeToken, type TokenRequest } from '../../src/state/access/tokens.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 
 let mirror: Mirror

@@ -1,7 +1,7 @@
 // What a role that is restricted to companies may queue, and which changes it sees.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { grantCompanies } from '../../src/state/company-access.ts'
+import { grantCompanies } from '../../src/serve/access/company-access.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 const role = `shop_${Math.random().toString(36).slice(2, 8)}`

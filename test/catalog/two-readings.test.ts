@@ -2,10 +2,10 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { operations } from '../../sandbox/operations.ts'
 import { readEndpoints, readsOf, streams } from '../../src/catalog/catalog.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
 import { writes } from '../../src/catalog/writes.ts'
-import { operations } from '../../src/sandbox/operations.ts'
 
 const operationName = ({ method, path }: { readonly method: string; readonly path: string }): string =>
   `${method} ${path}`

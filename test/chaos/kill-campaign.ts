@@ -4,8 +4,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
-import { createSandbox } from '../../src/sandbox/index.ts'
-import { createRandom } from '../../src/sandbox/world/random.ts'
+import { createSandbox } from '../../sandbox/index.ts'
+import { createRandom } from '../../sandbox/world/random.ts'
 import { createTestPool } from '../helpers/database.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
 

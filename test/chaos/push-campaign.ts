@@ -4,8 +4,8 @@
 import { once } from 'node:events'
 import { createServer, connect as openSocket, type Server } from 'node:net'
 import pg from 'pg'
+import { createSandbox, type FaultRule, type Sandbox } from '../../sandbox/index.ts'
 import { sleep } from '../../src/clock.ts'
-import { createSandbox, type FaultRule, type Sandbox } from '../../src/sandbox/index.ts'
 import { effects } from '../outbox/effects.ts'
 import { type Planned, Planner } from '../outbox/plans.ts'
 

@@ -1,8 +1,8 @@
 // Credentials in addresses: hidden wherever an address is shown, and those of API_BASE_URL used as HTTP clients use them.
 
 import { describe, expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
 import { readConfig } from '../../src/config.ts'
-import { createSandbox } from '../../src/sandbox/index.ts'
 import { shownAddress } from '../../src/text.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { inGate } from '../helpers/gate.ts'

@@ -1,6 +1,7 @@
 // What `check` says of the lists of an API, as they are read with the settings it has.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { unlimited } from '../../src/api/admission/rate-limit.ts'
 import { checkApi, limitsFinding } from '../../src/cli/check-api.ts'
 import { searchAndCheckApi } from '../../src/cli/check-search.ts'
@@ -8,7 +9,6 @@ import type { CommandContext } from '../../src/cli/context.ts'
 import type { Finding } from '../../src/cli/findings.ts'
 import { readConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/log.ts'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { openJsonApi, openOData } from '../discovery/other-servers.ts'
 import { openAlteringFront } from '../helpers/altering-front.ts'
 import { openStrictFront } from '../helpers/strict-front.ts'

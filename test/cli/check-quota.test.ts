@@ -2,8 +2,8 @@
 // nothing leaves.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import type { Finding } from '../../src/cli/findings.ts'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { openAlteringFront } from '../helpers/altering-front.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type CommandLine, openCommandLine } from './program.ts'

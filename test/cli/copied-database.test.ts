@@ -1,7 +1,7 @@
 // The commands in a database that is a copy: what waits, and what ends the wait.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type CommandLine, errorOf, openCommandLine } from './program.ts'
 

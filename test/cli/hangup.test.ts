@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, it, vi } from 'vitest'
-import { createSandbox } from '../../src/sandbox/index.ts'
+import { createSandbox } from '../../sandbox/index.ts'
 import { openCommandLine } from './program.ts'
 
 // It makes a database cluster.

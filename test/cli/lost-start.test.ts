@@ -2,7 +2,7 @@
 
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { withDatabase } from '../helpers/addresses.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { openTcpProxy, type TcpProxy } from '../helpers/tcp-proxy.ts'

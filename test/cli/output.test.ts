@@ -2,6 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { LoggedRequest } from '../../sandbox/index.ts'
 import { exitCodeOfCheck } from '../../src/cli/check-sync.ts'
 import { runsTable } from '../../src/cli/commands/runs.ts'
 import { scheduleTable } from '../../src/cli/commands/schedule.ts'
@@ -13,8 +14,7 @@ import { oneLine, table, widthOf } from '../../src/cli/terminal/output.ts'
 import { lineView } from '../../src/cli/terminal/progress.ts'
 import { asCalled } from '../../src/hints.ts'
 import { quarantinedOf, runLine } from '../../src/inspect/outcome.ts'
-import type { LoggedRequest } from '../../src/sandbox/index.ts'
-import type { Run } from '../../src/state/runs/runs.ts'
+import type { Run } from '../../src/sync/runs/runs.ts'
 
 const run = (facts: Partial<Run>): Run => ({
   id: '7',

@@ -2,7 +2,7 @@
 // what it ends, depends on none of them, but where the output is the result. test/surroundings/built.test.ts has all commands.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type CommandLine, openCommandLine, type Unwritable } from './program.ts'
 

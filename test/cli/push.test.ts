@@ -1,7 +1,7 @@
 // `push` and `changes`, end to end: the command line, a database of its own, a sandbox.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { Planner } from '../outbox/plans.ts'
 import { type CommandLine, errorOf, openCommandLine } from './program.ts'

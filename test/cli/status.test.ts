@@ -1,12 +1,12 @@
 // What `status` says in words: a sync under way, how late a stream is, what the API is doing, what needs attention.
 
 import { describe, expect, it } from 'vitest'
+import { createGateStore } from '../../src/api/admission/gate-store.ts'
 import { describe as describeStatus } from '../../src/cli/commands/status.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Backlog, StreamStatus } from '../../src/inspect/queries.ts'
 import { readStatus } from '../../src/inspect/read-status.ts'
 import type { StatusFacts } from '../../src/inspect/status.ts'
-import { createGateStore } from '../../src/state/shared/gate-store.ts'
 import { openMirror } from '../helpers/rows.ts'
 import { statusFacts } from '../inspect/status-facts.ts'
 

@@ -1,9 +1,9 @@
 // `sync` and what shows its results, end to end: the command line, a database of its own, a sandbox.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
 import { sleep } from '../../src/clock.ts'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { inGate } from '../helpers/gate.ts'
 import { type CommandLine, errorOf, openCommandLine } from './program.ts'

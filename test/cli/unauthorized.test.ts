@@ -1,7 +1,7 @@
 // Wrong credentials: a worker whose every stream is refused says so once, with what it sent.
 
 import { expect, it } from 'vitest'
-import { createSandbox } from '../../src/sandbox/index.ts'
+import { createSandbox } from '../../sandbox/index.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { openCommandLine } from './program.ts'
 

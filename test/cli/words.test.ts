@@ -1,10 +1,10 @@
 // What people read of facts that need no sync: schema, quarantine, history, status and changes, in words.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
-import { quarantineRecords } from '../../src/state/quarantine.ts'
-import { noteUnknownFields } from '../../src/state/unknown-fields.ts'
+import { quarantineRecords } from '../../src/sync/quarantine.ts'
+import { noteUnknownFields } from '../../src/sync/unknown-fields.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { at, type Mirror, openMirror, rowOf } from '../helpers/rows.ts'
 import { type CommandLine, openCommandLine } from './program.ts'

@@ -1,11 +1,11 @@
 // The search's requests: how many, how they are refused, what stops them, and where the secret goes.
 
 import { describe, expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
 import { searchSettings } from '../../src/cli/check-search.ts'
 import { readConfig } from '../../src/config.ts'
 import { createAllowance } from '../../src/discovery/inquiry.ts'
 import type { Discovery } from '../../src/discovery/types.ts'
-import { createSandbox } from '../../src/sandbox/index.ts'
 import { type HttpServer, json, type Respond, startServer } from '../api/http-server.ts'
 
 const secret = 'Geheim-77'

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { createSandbox } from '../../src/sandbox/index.ts'
+import { createSandbox } from '../../sandbox/index.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { type Collections, startJsonServer } from './json-server.ts'

@@ -1,14 +1,14 @@
 // A whole mirror for a test: a database, a sandbox, an API client and a worker, wired as `sync` wires them.
 
+import { createSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/index.ts'
 import { type App, openApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import { startSyncWorker } from '../../src/jobs/worker.ts'
 import { createLogger } from '../../src/log.ts'
-import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
-import { createRequest } from '../../src/state/due/requests.ts'
-import { type Run, runsOfRequest } from '../../src/state/runs/runs.ts'
+import { createRequest } from '../../src/sync/due/requests.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
+import { type Run, runsOfRequest } from '../../src/sync/runs/runs.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { differencesFromTruth } from './truth.ts'
 

@@ -1,7 +1,7 @@
 // Lets the deletions happen that a run of a test mirror holds, as `sync.release` does.
 
-import { decideStream, findDecision } from '../../src/state/decisions.ts'
 import { advance } from '../../src/sync/advance.ts'
+import { decideStream, findDecision } from '../../src/sync/decisions.ts'
 import type { TestMirror } from './mirror.ts'
 
 /** Decides, and starts the run that carries it out. @returns its id */

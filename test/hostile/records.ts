@@ -1,10 +1,10 @@
 // Records of every stream as the sandbox shows them, and what may become of them on the way.
 
 import fc from 'fast-check'
+import { createSandbox } from '../../sandbox/index.ts'
 import { parseJson } from '../../src/api/wire/json.ts'
 import { streams } from '../../src/catalog/catalog.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
-import { createSandbox } from '../../src/sandbox/index.ts'
 import { digits, jsonText, names, text } from './generators.ts'
 
 export type Example = {

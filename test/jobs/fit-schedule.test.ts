@@ -1,11 +1,11 @@
 // The schedule that a worker fits to its quota, from what its database knows, and a sync that counts each request.
 
 import { expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
 import { openApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { fitSchedule } from '../../src/jobs/fit-schedule.ts'
 import { createLogger } from '../../src/log.ts'
-import { createSandbox } from '../../src/sandbox/index.ts'
 import { preflight } from '../../src/sync/preflight.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 

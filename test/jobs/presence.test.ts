@@ -1,9 +1,9 @@
 // Workers say that they are there and what they do; who has died is shown as silent, then forgotten.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { listWorkers, noteWorker } from '../../src/database/workers.ts'
 import { startPresence } from '../../src/jobs/presence.ts'
 import { createLogger } from '../../src/log.ts'
-import { listWorkers, noteWorker } from '../../src/state/shared/workers.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 
 let database: TestDatabase

@@ -4,9 +4,9 @@ import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { keyText } from '../../src/catalog/keys.ts'
+import { saveRecords } from '../../src/mirror/records.ts'
 import type { MirrorWrites, Scope, Written } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { saveRecords } from '../../src/state/remembered/records.ts'
 import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror

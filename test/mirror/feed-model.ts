@@ -2,7 +2,7 @@
 // that are copied, followed and promoted, and one reader who goes from one to the other with its own cursor. Pure and seeded.
 // `standing` is the rule of mirror.positions_after; feed-model.test.ts compares both.
 
-import { createRandom } from '../../src/sandbox/world/random.ts'
+import { createRandom } from '../../sandbox/world/random.ts'
 
 /** A change; `id` distinguishes it from all others, whatever numbers it has. */
 export type Entry = {

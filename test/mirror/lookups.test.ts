@@ -6,9 +6,9 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import { tombstonedUsers } from '../../src/mirror/redact.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { listedRecords } from '../../src/state/remembered/detail-states.ts'
-import { knownRecords, knownSources } from '../../src/state/remembered/known-records.ts'
-import { readPayloads } from '../../src/state/remembered/payloads.ts'
+import { listedRecords } from '../../src/sync/remembered/detail-states.ts'
+import { knownRecords, knownSources } from '../../src/sync/remembered/known-records.ts'
+import { readPayloads } from '../../src/sync/remembered/payloads.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 const rentals = streamNamed('rentals')

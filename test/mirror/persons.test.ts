@@ -2,12 +2,12 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
+import { saveRecords } from '../../src/mirror/records.ts'
 import { tombstonedUsers } from '../../src/mirror/redact.ts'
-import { quarantineRecords } from '../../src/state/quarantine.ts'
-import { knownRecords } from '../../src/state/remembered/known-records.ts'
-import { saveRecords } from '../../src/state/remembered/records.ts'
-import { noteUnknownFields } from '../../src/state/unknown-fields.ts'
 import { personRedaction } from '../../src/sync/details/embeds.ts'
+import { quarantineRecords } from '../../src/sync/quarantine.ts'
+import { knownRecords } from '../../src/sync/remembered/known-records.ts'
+import { noteUnknownFields } from '../../src/sync/unknown-fields.ts'
 import { at, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror

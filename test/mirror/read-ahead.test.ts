@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { repairReadAhead } from '../../src/mirror/read-ahead.ts'
+import { saveRecords } from '../../src/mirror/records.ts'
 import type { TableWrite, Tombstones } from '../../src/mirror/rows.ts'
-import { saveRecords } from '../../src/state/remembered/records.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 const day = 86_400_000

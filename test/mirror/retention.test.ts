@@ -3,9 +3,9 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
+import { doneChanges, keepDoneCount } from '../../src/mirror/done-count.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
-import { doneChanges, keepDoneCount } from '../../src/state/done-count.ts'
-import { liveRows, proveRowCounts } from '../../src/state/row-counts.ts'
+import { liveRows, proveRowCounts } from '../../src/mirror/row-counts.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 
 let mirror: Mirror

@@ -1,8 +1,8 @@
 // Calls that meet go together: what `inBatches` promises, and that changes that settle together end as each would alone.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { doneChanges } from '../../src/mirror/done-count.ts'
 import { inBatches } from '../../src/outbox/batches.ts'
-import { doneChanges } from '../../src/state/done-count.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createRig, type Rig } from './rig.ts'
 

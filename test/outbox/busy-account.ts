@@ -1,6 +1,6 @@
 // An account in which others book while our answers are lost: how many of our creations still end as done.
 
-import { createRandom, type Random } from '../../src/sandbox/world/random.ts'
+import { createRandom, type Random } from '../../sandbox/world/random.ts'
 import type { Rewriting } from './rewriting-api.ts'
 import { type RewritingRig, slotAt } from './rewriting-rig.ts'
 

@@ -15,9 +15,9 @@ import { carryOutDecisions, decideChange } from '../../src/outbox/decisions.ts'
 import type { KyselyTransaction } from '../../src/outbox/enqueue.ts'
 import { done } from '../../src/outbox/kinds/shared.ts'
 import type { ReadBack } from '../../src/outbox/read-back.ts'
-import { grantCompanies, revokeCompanies } from '../../src/state/company-access.ts'
-import { decideStream } from '../../src/state/decisions.ts'
+import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
 import { advance } from '../../src/sync/advance.ts'
+import { decideStream } from '../../src/sync/decisions.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 
 const log = createLogger('silent')

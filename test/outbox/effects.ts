@@ -1,7 +1,7 @@
 // How often the effect of a planned change shows, at the API and in the mirror.
 
+import type { Sandbox } from '../../sandbox/index.ts'
 import type { Database } from '../../src/database/database.ts'
-import type { Sandbox } from '../../src/sandbox/index.ts'
 import type { Fields, Planned } from './plans.ts'
 
 /** Does a record show these fields? Objects within are compared by the fields that are named. */

@@ -4,9 +4,9 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { FaultRule } from '../../sandbox/index.ts'
 import { canProgress } from '../../src/outbox/claim.ts'
 import { cancelChange, resolveChange, retryChange } from '../../src/outbox/decisions.ts'
-import type { FaultRule } from '../../src/sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { inGate } from '../helpers/gate.ts'
 import { type LateFront, openLateFront } from './late-front.ts'

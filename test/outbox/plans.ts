@@ -1,9 +1,9 @@
 // One change for each operation, on records of their own.
 
+import type { Sandbox, TruthRow } from '../../sandbox/index.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { BodyField, WriteDef } from '../../src/catalog/types.ts'
 import { writes } from '../../src/catalog/writes.ts'
-import type { Sandbox, TruthRow } from '../../src/sandbox/index.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 type Ids = Readonly<Record<string, number>>

@@ -1,7 +1,7 @@
 // Runs of the outbox against an API that rewrites, shows late and loses answers, while others make records like ours. What a
 // run may have done at the end is said here: each change made exactly what it says it made, and nothing was made twice.
 
-import { createRandom, type Random } from '../../src/sandbox/world/random.ts'
+import { createRandom, type Random } from '../../sandbox/world/random.ts'
 import type { Loss, Rewriting } from './rewriting-api.ts'
 import { type Ended, type RewritingRig, slotAt } from './rewriting-rig.ts'
 

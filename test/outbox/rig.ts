@@ -1,5 +1,6 @@
 // A pusher between a real database and a sandbox, with the handles that tests of the outbox need.
 
+import { createSandbox, type LoggedRequest, type Sandbox, type SandboxOptions } from '../../sandbox/index.ts'
 import { createGate } from '../../src/api/admission/gate.ts'
 import { type Limiter, unlimited } from '../../src/api/admission/rate-limit.ts'
 import { createApi } from '../../src/api/client.ts'
@@ -14,8 +15,7 @@ import type { PushContext, PushSettings } from '../../src/outbox/context.ts'
 import { type ChangeInfo, findChange } from '../../src/outbox/inspect.ts'
 import { createPusher, type Pusher } from '../../src/outbox/pusher.ts'
 import { type ReadBack, readBackFrom } from '../../src/outbox/read-back.ts'
-import { createSandbox, type LoggedRequest, type Sandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
-import type { Privacy } from '../../src/state/privacy/privacy.ts'
+import type { Privacy } from '../../src/privacy/privacy.ts'
 import { projectRecord } from '../../src/sync/records/project.ts'
 
 export type RigOptions = {

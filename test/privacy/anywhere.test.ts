@@ -3,9 +3,9 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import type { Json } from '../../src/api/wire/json.ts'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
-import { createHasher, normalValue } from '../../src/state/privacy/hash.ts'
+import { createHasher, normalValue } from '../../src/privacy/hash.ts'
 import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { inGate } from '../helpers/gate.ts'

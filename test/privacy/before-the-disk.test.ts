@@ -1,12 +1,12 @@
 // Nothing that identifies a person reaches the disk or the log if it must be hashed or dropped.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { webhookConsumer } from '../../src/inspect/webhook.ts'
 import { startWebhook } from '../../src/messages/webhook/webhook.ts'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { type CommandLine, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { quiet } from '../helpers/rows.ts'

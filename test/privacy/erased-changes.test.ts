@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { resolveChange, retryChange } from '../../src/outbox/decisions.ts'
-import { openPrivacy } from '../../src/state/privacy/privacy.ts'
-import { keepsAll } from '../../src/state/privacy/rules.ts'
+import { openPrivacy } from '../../src/privacy/privacy.ts'
+import { keepsAll } from '../../src/privacy/rules.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createRig, type Rig } from '../outbox/rig.ts'
 import { marker, tablesWith } from './markers.ts'

@@ -2,8 +2,8 @@
 // would write them.
 
 import type { Pool } from 'pg'
+import type { Sandbox } from '../../sandbox/index.ts'
 import { streams } from '../../src/catalog/catalog.ts'
-import type { Sandbox } from '../../src/sandbox/index.ts'
 
 /** Stands in every value. */
 export const marker = 'Zqxmarker'

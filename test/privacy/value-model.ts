@@ -1,12 +1,12 @@
 // What is written of a record, said of its value: slow, and simple to read. The program does the same to its text.
 
+import { convertValue } from '../../src/api/wire/convert.ts'
 import { isObject, type Json, textOf } from '../../src/api/wire/json.ts'
 import { embeddedPerson } from '../../src/catalog/catalog.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
-import { convertValue } from '../../src/state/convert.ts'
-import { exactMember, isHash, normalValue } from '../../src/state/privacy/hash.ts'
-import { idOnly, type Node, stays } from '../../src/state/privacy/nodes.ts'
-import { type Erased, Protector } from '../../src/state/privacy/protect.ts'
+import { exactMember, isHash, normalValue } from '../../src/privacy/hash.ts'
+import { idOnly, type Node, stays } from '../../src/privacy/nodes.ts'
+import { type Erased, Protector } from '../../src/privacy/protect.ts'
 
 /** Makers of records without anything personal, by who is erased. */
 const droppings = new Map<Erased, Protector>()

@@ -1,7 +1,7 @@
 // What the API shows, as an analyst would read it off the API's own records: the other side of every documented query.
 // Nothing here comes from the mirror, and nothing is SQL.
 
-import type { TruthRow } from '../../src/sandbox/sandbox.ts'
+import type { TruthRow } from '../../sandbox/sandbox.ts'
 
 export type ApiRecord = TruthRow['record']
 

@@ -1,6 +1,6 @@
 // A small client for the sandbox's own tests: a fixed world in summer 2026, and requests with JSON both ways.
 
-import { createSandbox, type Sandbox, type SandboxOptions, type TruthRow } from '../../src/sandbox/index.ts'
+import { createSandbox, type Sandbox, type SandboxOptions, type TruthRow } from '../../sandbox/index.ts'
 
 /** The instant at which test worlds stand still: a Wednesday in season. */
 export const now = new Date('2026-06-10T08:00:00Z')

@@ -1,7 +1,7 @@
 // The control interface: the world is changed from outside, and what clients did is seen.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Change, Sandbox } from '../../src/sandbox/index.ts'
+import type { Change, Sandbox } from '../../sandbox/index.ts'
 import { type Fields, fields, first, list, now, openSandbox, send, today, truthOf } from './client.ts'
 
 let sandbox: Sandbox

@@ -1,8 +1,8 @@
 // Fault rules on the wire: what a client sees, and what happened to the world.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { FaultSet, parseFaultRule } from '../../src/sandbox/http/faults.ts'
-import type { FaultRule, Sandbox } from '../../src/sandbox/index.ts'
+import { FaultSet, parseFaultRule } from '../../sandbox/http/faults.ts'
+import type { FaultRule, Sandbox } from '../../sandbox/index.ts'
 import { type Fields, fields, first, list, openSandbox, send, truthOf, userBody } from './client.ts'
 
 let sandbox: Sandbox

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs'
 import { Compile } from 'typebox/compile'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../src/sandbox/index.ts'
-import { operations } from '../../src/sandbox/operations.ts'
+import type { Sandbox } from '../../sandbox/index.ts'
+import { operations } from '../../sandbox/operations.ts'
 import { bookRental, type Fields, fields, first, list, openSandbox, send, today, truthOf, userBody } from './client.ts'
 
 let sandbox: Sandbox

@@ -2,11 +2,11 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cutPage } from '../../src/sandbox/http/paging.ts'
-import type { Sandbox, SandboxOptions } from '../../src/sandbox/index.ts'
-import { defaultOptions, envelopes, pagingStyles } from '../../src/sandbox/options.ts'
-import { byKey } from '../../src/sandbox/world/collection.ts'
-import { createEntity } from '../../src/sandbox/world/entity.ts'
+import { cutPage } from '../../sandbox/http/paging.ts'
+import type { Sandbox, SandboxOptions } from '../../sandbox/index.ts'
+import { defaultOptions, envelopes, pagingStyles } from '../../sandbox/options.ts'
+import { byKey } from '../../sandbox/world/collection.ts'
+import { createEntity } from '../../sandbox/world/entity.ts'
 import { type Fields, fields, first, list, openSandbox, type Reply, send, truthOf } from './client.ts'
 
 /** Items, total and next address or cursor of a page, by where each wrapper has them. */

@@ -1,7 +1,7 @@
 // Rentals: the slot they block, the 15 minutes they may be pending, replacement by PUT, the user attached once.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../src/sandbox/index.ts'
+import type { Sandbox } from '../../sandbox/index.ts'
 import { bookRental, type Fields, fields, first, freeSlot, list, openSandbox, send, truthOf } from './client.ts'
 
 const MINUTE = 60_000

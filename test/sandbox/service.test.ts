@@ -1,8 +1,8 @@
 // Credentials, rate limit, and addresses that are no operation.
 
 import { describe, expect, it } from 'vitest'
-import { createRateLimit } from '../../src/sandbox/http/admission.ts'
-import { createSandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
+import { createRateLimit } from '../../sandbox/http/admission.ts'
+import { createSandbox, type SandboxOptions } from '../../sandbox/index.ts'
 import { fields, first, openSandbox, send } from './client.ts'
 
 describe('credentials', () => {

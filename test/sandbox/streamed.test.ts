@@ -3,11 +3,11 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../src/sandbox/index.ts'
-import { byKey, Collection, Order } from '../../src/sandbox/world/collection.ts'
-import { createEntity, type Entity } from '../../src/sandbox/world/entity.ts'
-import { StreamedRecords } from '../../src/sandbox/world/streamed.ts'
-import { byCreation } from '../../src/sandbox/world/world.ts'
+import type { Sandbox } from '../../sandbox/index.ts'
+import { byKey, Collection, Order } from '../../sandbox/world/collection.ts'
+import { createEntity, type Entity } from '../../sandbox/world/entity.ts'
+import { StreamedRecords } from '../../sandbox/world/streamed.ts'
+import { byCreation } from '../../sandbox/world/world.ts'
 import { type Fields, fields, list, now, openSandbox, send, today, truthOf } from './client.ts'
 
 const streamed = (options = {}): Promise<Sandbox> => openSandbox({ heldAtMost: 0, size: 90, ...options })

@@ -1,8 +1,8 @@
 // The truth of a world: what a complete mirror must hold, and how large the default world is.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { streams } from '../../src/catalog/catalog.ts'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { type Fields, fields, list, now, openSandbox, send, truthOf } from './client.ts'
 
 let sandbox: Sandbox

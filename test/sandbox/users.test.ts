@@ -1,7 +1,7 @@
 // The address book: full replacement, refusals that name the field, filters, documents at most once.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../src/sandbox/index.ts'
+import type { Sandbox } from '../../sandbox/index.ts'
 import { type Fields, fields, first, list, openSandbox, send, truthOf, userBody } from './client.ts'
 
 let sandbox: Sandbox

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createClock } from '../../src/sandbox/world/clock.ts'
-import { byKey, Collection, compareKeys, Order } from '../../src/sandbox/world/collection.ts'
+import { createClock } from '../../sandbox/world/clock.ts'
+import { byKey, Collection, compareKeys, Order } from '../../sandbox/world/collection.ts'
 import {
   addDays,
   daysBetween,
@@ -14,10 +14,10 @@ import {
   parseDuration,
   spansOf,
   wallTime,
-} from '../../src/sandbox/world/dates.ts'
-import { createEntity, type Entity, render } from '../../src/sandbox/world/entity.ts'
-import { countsFor } from '../../src/sandbox/world/generate.ts'
-import { createRandom } from '../../src/sandbox/world/random.ts'
+} from '../../sandbox/world/dates.ts'
+import { createEntity, type Entity, render } from '../../sandbox/world/entity.ts'
+import { countsFor } from '../../sandbox/world/generate.ts'
+import { createRandom } from '../../sandbox/world/random.ts'
 
 describe('randomness', () => {
   it('is the same for a seed and a purpose, and within bounds', () => {

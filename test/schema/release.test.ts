@@ -5,11 +5,11 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
+import { release } from '../../src/database/release.ts'
 import { openMirror } from '../../src/index.ts'
-import { createSandbox } from '../../src/sandbox/index.ts'
 import { migrate } from '../../src/schema/migrate.ts'
 import { repeatableVersion } from '../../src/schema/repeatable-steps.ts'
-import { release } from '../../src/state/release.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 
@@ -36,7 +36,7 @@ it('has a number that changes with the schema', () => {
   const next = release.number + 1
   expect(
     release.schema,
-    `The schema has changed. Write in src/state/release.ts: { number: ${next}, schema: '${schemaOf(next)}' }`,
+    `The schema has changed. Write in src/database/release.ts: { number: ${next}, schema: '${schemaOf(next)}' }`,
   ).toBe(schemaOf(release.number))
 })
 

@@ -1,7 +1,7 @@
 // 22 writes, the answer lost before and after the effect, on either hop: between the program and what it writes to, and
 // between Boat Mirror and the API. What writes is given, so that the program may be `fetch` or a Boat Mirror itself.
 
-import type { Sandbox } from '../../src/sandbox/index.ts'
+import type { Sandbox } from '../../sandbox/index.ts'
 import { effects } from '../outbox/effects.ts'
 import type { Planned } from '../outbox/plans.ts'
 import type { Loss, LossyFront } from './lossy-front.ts'

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { createLogger } from '../../src/log.ts'
+import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
 import { startServe } from '../../src/serve/start.ts'
-import { createToken, revokeToken } from '../../src/state/access/tokens.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { fetchJson, type Got } from './reads-rig.ts'
 

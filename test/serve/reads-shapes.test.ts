@@ -2,7 +2,7 @@
 // the last three stand is set, or found out by the sync.
 
 import { expect, it } from 'vitest'
-import type { SandboxOptions } from '../../src/sandbox/index.ts'
+import type { SandboxOptions } from '../../sandbox/index.ts'
 import { listenServe } from '../../src/serve/app.ts'
 import { callers, contextOf, fetchJson, openReads } from './reads-rig.ts'
 

@@ -3,9 +3,9 @@
 import pino from 'pino'
 import { expect, it } from 'vitest'
 import { createLogger } from '../../src/log.ts'
+import { createCalendarKey } from '../../src/serve/access/calendar-keys.ts'
+import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
 import { startServe } from '../../src/serve/start.ts'
-import { createCalendarKey } from '../../src/state/access/calendar-keys.ts'
-import { createToken, revokeToken } from '../../src/state/access/tokens.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { sendRaw } from './raw-request.ts'
 

@@ -2,15 +2,15 @@
 
 import type { AddressInfo } from 'node:net'
 import { createLogger } from '../../src/log.ts'
+import { privacySettings } from '../../src/privacy/rules.ts'
 import { openAccess } from '../../src/serve/access/access.ts'
+import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
 import { createServeApp } from '../../src/serve/app.ts'
 import { createServeMetrics } from '../../src/serve/metrics.ts'
 import type { Described } from '../../src/serve/openapi/document.ts'
 import { registerOpenapi } from '../../src/serve/openapi/register.ts'
 import { callerOf } from '../../src/serve/reads/routes.ts'
 import { registerWrites } from '../../src/serve/writes/routes.ts'
-import { createToken, revokeToken } from '../../src/state/access/tokens.ts'
-import { privacySettings } from '../../src/state/privacy/rules.ts'
 import { readShapes } from '../../src/sync/lists/shape.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 

@@ -1,14 +1,14 @@
 // A Boat Mirror above another one, which mirrors a sandbox: the API of the upper one is `serve` of the lower one.
 
+import { createSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/index.ts'
 import { sleep } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import type { Status } from '../../src/outbox/states.ts'
-import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
-import { createToken, revokeToken } from '../../src/state/access/tokens.ts'
-import { createRequest } from '../../src/state/due/requests.ts'
-import { type Run, runsOfRequest } from '../../src/state/runs/runs.ts'
+import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
+import { createRequest } from '../../src/sync/due/requests.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
+import { type Run, runsOfRequest } from '../../src/sync/runs/runs.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { shortRanges } from '../helpers/mirror.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'

@@ -2,8 +2,8 @@
 // changes: each change above ends as done and takes effect once, and both mirrors end equal to the API. Seeded.
 
 import { expect, it } from 'vitest'
+import { createRandom } from '../../sandbox/world/random.ts'
 import { sleep } from '../../src/clock.ts'
-import { createRandom } from '../../src/sandbox/world/random.ts'
 import { buildProgram, type Child, startProgram } from '../helpers/child-program.ts'
 import { effects } from '../outbox/effects.ts'
 import { type Planned, Planner } from '../outbox/plans.ts'

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
+import { openPrivacy, privacyOf } from '../../src/privacy/privacy.ts'
+import { type Action, privacySettings } from '../../src/privacy/rules.ts'
+import { claimPrivacy } from '../../src/privacy/stored.ts'
 import { recordTag } from '../../src/serve/rights.ts'
-import { openPrivacy, privacyOf } from '../../src/state/privacy/privacy.ts'
-import { type Action, privacySettings } from '../../src/state/privacy/rules.ts'
-import { claimPrivacy } from '../../src/state/privacy/stored.ts'
 import { openWrites, type WritesRig, withoutHashes } from './writes-rig.ts'
 
 const modes = ['keep', 'hash', 'drop'] as const satisfies readonly Action[]

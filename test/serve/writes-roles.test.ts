@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { saveOutboxLimit } from '../../src/outbox/limit.ts'
-import { revokeToken } from '../../src/state/access/tokens.ts'
-import { grantCompanies } from '../../src/state/company-access.ts'
+import { grantCompanies } from '../../src/serve/access/company-access.ts'
+import { revokeToken } from '../../src/serve/access/tokens.ts'
 import { Planner } from '../outbox/plans.ts'
 import { openWrites, type WritesRig } from './writes-rig.ts'
 

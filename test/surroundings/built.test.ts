@@ -3,7 +3,7 @@
 // `sandbox`, which run until stopped, have tests of their own.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { isFull } from './extent.ts'

@@ -2,8 +2,8 @@
 // comes back, and nothing is left once the mirror is closed. The whole lasts an hour, the slice of the suite two rounds.
 
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { sleep } from '../../src/clock.ts'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { buildProgram, type Program, startProgram } from '../helpers/child-program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import type { Held } from '../helpers/library-program.ts'

@@ -2,8 +2,8 @@
 // records missing, and it names the setting that helps.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { Run } from '../../src/state/runs/runs.ts'
 import { checkStreams } from '../../src/sync/check/check.ts'
+import type { Run } from '../../src/sync/runs/runs.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { isFull } from './extent.ts'
 import { type Asked, frontedSandbox, openListFront, pageOf, type Reply } from './list-front.ts'

@@ -3,8 +3,8 @@
 
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { readConfig } from '../../src/config.ts'
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { type CommandLine, errorOf, openCommandLine, type Started } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { findPgBouncer, type PgBouncer, type PgBouncerSettings, startPgBouncer } from '../helpers/pgbouncer.ts'

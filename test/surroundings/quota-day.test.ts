@@ -3,7 +3,9 @@
 // day: 5 % within 30 days, and 1.2 % came back within a week. In full (`npm run surroundings`) a week.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createRandom } from '../../sandbox/world/random.ts'
 import { quotaRule } from '../../src/api/admission/quota.ts'
+import { quotaValues } from '../../src/api/admission/shared-budget.ts'
 import {
   isDetailOnSchedule,
   parentOf,
@@ -17,8 +19,6 @@ import type { StreamDef } from '../../src/catalog/types.ts'
 import { readConfig } from '../../src/config.ts'
 import { budgetPerDay } from '../../src/jobs/fit-schedule.ts'
 import { wantedIntervals } from '../../src/jobs/schedule.ts'
-import { createRandom } from '../../src/sandbox/world/random.ts'
-import { quotaValues } from '../../src/state/shared/request-budget.ts'
 import { isEnabled } from '../../src/sync/plan.ts'
 import { type Ages, type QuotaSchedule, solveSchedule } from '../../src/sync/quota-schedule.ts'
 import { type Costs, detailRequests, listRequests, recordsWithDetails } from '../../src/sync/read-costs.ts'

@@ -19,20 +19,20 @@ import { backlog, endpointFacts, outboxFacts, streamStatus } from '../../src/ins
 import { recordHistory } from '../../src/inspect/record-queries.ts'
 import { openWork } from '../../src/inspect/work-queries.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
+import { forgetRecords, saveRecords } from '../../src/mirror/records.ts'
+import { addUpRowChanges, liveRows } from '../../src/mirror/row-counts.ts'
 import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.ts'
 import { analyzeGrown } from '../../src/mirror/statistics.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
-import { countListed, drawnKeys, dueKeys, isAnythingDue } from '../../src/state/due/due.ts'
-import { linkedValues, linkKeys } from '../../src/state/due/links.ts'
-import { finishRequests, isRequested, openStreams } from '../../src/state/due/requests.ts'
-import { countInWindow, isPageKnown } from '../../src/state/due/windows.ts'
-import { detailStates, isSeenSince } from '../../src/state/remembered/detail-states.ts'
-import { listedPayloads } from '../../src/state/remembered/payloads.ts'
-import { forgetRecords, saveRecords } from '../../src/state/remembered/records.ts'
-import { addUpRowChanges, liveRows } from '../../src/state/row-counts.ts'
-import { idleRuns, listRuns, runsOfRequest } from '../../src/state/runs/runs.ts'
+import { countListed, drawnKeys, dueKeys, isAnythingDue } from '../../src/sync/due/due.ts'
+import { linkedValues, linkKeys } from '../../src/sync/due/links.ts'
+import { finishRequests, isRequested, openStreams } from '../../src/sync/due/requests.ts'
+import { countInWindow, isPageKnown } from '../../src/sync/due/windows.ts'
+import { detailStates, isSeenSince } from '../../src/sync/remembered/detail-states.ts'
+import { listedPayloads } from '../../src/sync/remembered/payloads.ts'
+import { idleRuns, listRuns, runsOfRequest } from '../../src/sync/runs/runs.ts'
 import {
   beforePages,
   byHash,
@@ -41,9 +41,9 @@ import {
   dividePages,
   findRanges,
   passCounts,
-} from '../../src/state/runs/sweep-ranges.ts'
-import { deletedLately, heldRuns } from '../../src/state/runs/sweeps.ts'
-import { countTasks, neglectedTasks, releasePlans, takeWakeable, waitingTasks } from '../../src/state/runs/tasks.ts'
+} from '../../src/sync/runs/sweep-ranges.ts'
+import { deletedLately, heldRuns } from '../../src/sync/runs/sweeps.ts'
+import { countTasks, neglectedTasks, releasePlans, takeWakeable, waitingTasks } from '../../src/sync/runs/tasks.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { statementsBeyond } from '../helpers/plans.ts'
 import { type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'

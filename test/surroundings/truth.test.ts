@@ -4,7 +4,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
-import type { Run } from '../../src/state/runs/runs.ts'
+import type { Run } from '../../src/sync/runs/runs.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { isFull, ranges } from './extent.ts'
 

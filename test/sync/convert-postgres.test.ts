@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { convertValue } from '../../src/api/wire/convert.ts'
 import type { ColumnType } from '../../src/catalog/types.ts'
-import { convertValue } from '../../src/state/convert.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 
 const taken = (type: ColumnType, value: string): string | null | undefined => {

@@ -3,11 +3,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { keysOf } from '../../src/api/paging/page-memory.ts'
+import { convertValue } from '../../src/api/wire/convert.ts'
 import { readPage } from '../../src/api/wire/elements.ts'
 import { type Json, parseJson } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { ColumnType } from '../../src/catalog/types.ts'
-import { convertValue } from '../../src/state/convert.ts'
 import { contentKeys, keyOf } from '../../src/sync/records/project.ts'
 
 const convert = (type: ColumnType, text: string) => convertValue(type, parseJson(text).value, 'Europe/Paris')

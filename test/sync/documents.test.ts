@@ -1,7 +1,7 @@
 // A user's documents have no id to know them by: what is answered in the place of one is not taken for it.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { listQuarantine, type QuarantineEntry } from '../../src/state/quarantine.ts'
+import { listQuarantine, type QuarantineEntry } from '../../src/sync/quarantine.ts'
 import { replayRecord } from '../../src/sync/replay.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 

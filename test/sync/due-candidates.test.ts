@@ -3,10 +3,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { hotSince, scheduledSince } from '../../src/state/due/candidates.ts'
-import { type DueSettings, dueKeys } from '../../src/state/due/due.ts'
-import { makeDue, saveRecords } from '../../src/state/remembered/records.ts'
-import { noteDatabaseTime } from '../../src/state/shared/set-back-clock.ts'
+import { noteDatabaseTime } from '../../src/database/set-back-clock.ts'
+import { makeDue, saveRecords } from '../../src/mirror/records.ts'
+import { hotSince, scheduledSince } from '../../src/sync/due/candidates.ts'
+import { type DueSettings, dueKeys } from '../../src/sync/due/due.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 
 const rentals = streamNamed('rentals')

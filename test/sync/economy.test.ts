@@ -1,8 +1,8 @@
 // How much is compared before and after reads are skipped, and what that notices.
 
 import { describe, expect, it } from 'vitest'
-import { createRandom } from '../../src/sandbox/world/random.ts'
-import type { RepeatingRead } from '../../src/state/due/reads.ts'
+import { createRandom } from '../../sandbox/world/random.ts'
+import type { RepeatingRead } from '../../src/sync/due/reads.ts'
 import { dailySample, economyOf, isSampleDue, learningSample, shuffled } from '../../src/sync/economy.ts'
 
 const now = new Date('2026-07-01T12:00:00Z')

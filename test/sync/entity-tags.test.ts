@@ -1,7 +1,7 @@
 // Pages of lists and details with entity tags: what is the same is not received again, and nothing is missed or lost for it.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Run } from '../../src/state/runs/runs.ts'
+import type { Run } from '../../src/sync/runs/runs.ts'
 import { openTestMirror, type TestMirror, usualRanges } from '../helpers/mirror.ts'
 
 let mirror: TestMirror

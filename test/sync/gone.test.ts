@@ -1,7 +1,7 @@
 // A read below a record is answered 404: what is below stays known until an answer says that the record itself is gone.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Run } from '../../src/state/runs/runs.ts'
+import type { Run } from '../../src/sync/runs/runs.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 let mirror: TestMirror

@@ -1,8 +1,8 @@
 // Rows below records that their answers do not bring any more: few are deleted at once, many need a decision.
 
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { listRuns, type Run } from '../../src/state/runs/runs.ts'
-import { type HeldRun, heldRuns } from '../../src/state/runs/sweeps.ts'
+import { listRuns, type Run } from '../../src/sync/runs/runs.ts'
+import { type HeldRun, heldRuns } from '../../src/sync/runs/sweeps.ts'
 import { inGate } from '../helpers/gate.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { startRelease } from '../helpers/release.ts'

@@ -3,10 +3,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import type { OwnWrite } from '../../src/state/remembered/own-writes.ts'
 import { changeSet } from '../../src/sync/change-set.ts'
 import { withoutEarly } from '../../src/sync/just-written.ts'
 import { projectRecord } from '../../src/sync/records/project.ts'
+import type { OwnWrite } from '../../src/sync/remembered/own-writes.ts'
 
 const rentals = streamNamed('rentals')
 const payments = streamNamed('rental_payments')

@@ -1,7 +1,7 @@
 // Rentals are linked to their boats by the list's filter, where it is honoured, before their own reads say it.
 
 import { expect, it } from 'vitest'
-import { readDetected } from '../../src/state/shared/detected-settings.ts'
+import { readDetected } from '../../src/profile/detected-settings.ts'
 import { json, startServer } from '../api/http-server.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 

@@ -6,11 +6,11 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
 import type { Row, Scope, TableWrite } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { startRun } from '../../src/state/runs/runs.ts'
-import { addTasks, claimTask } from '../../src/state/runs/tasks.ts'
 import { changeSet } from '../../src/sync/change-set.ts'
 import { committing } from '../../src/sync/commit.ts'
 import { type TaskRun, taskRun } from '../../src/sync/context.ts'
+import { startRun } from '../../src/sync/runs/runs.ts'
+import { addTasks, claimTask } from '../../src/sync/runs/tasks.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })

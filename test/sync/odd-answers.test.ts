@@ -1,7 +1,7 @@
 // One record's odd answer stops that record and nothing else, and is never taken for an answer about what was asked for.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Run } from '../../src/state/runs/runs.ts'
+import type { Run } from '../../src/sync/runs/runs.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
-import { dueKeys } from '../../src/state/due/due.ts'
+import { dueKeys } from '../../src/sync/due/due.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 const lists = new Set(streams.flatMap(({ reads }) => (reads.kind === 'list' ? [reads.list as string] : [])))

@@ -1,7 +1,7 @@
 // Whether lists are numbered from 0 or from 1 is found out once and remembered. What is remembered may be wrong.
 
 import { expect, it } from 'vitest'
-import { pageBaseSetting, readDetected, saveDetected } from '../../src/state/shared/detected-settings.ts'
+import { pageBaseSetting, readDetected, saveDetected } from '../../src/profile/detected-settings.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
 it('a numbering that was found out while the API lied is found out again when its first page is refused', async () => {

@@ -2,9 +2,9 @@
 
 import { describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { drawnKeys } from '../../src/state/due/due.ts'
-import type { RepeatingRead } from '../../src/state/due/reads.ts'
-import { repeatingReads } from '../../src/state/due/reads.ts'
+import { drawnKeys } from '../../src/sync/due/due.ts'
+import type { RepeatingRead } from '../../src/sync/due/reads.ts'
+import { repeatingReads } from '../../src/sync/due/reads.ts'
 import { inGate } from '../helpers/gate.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 

@@ -2,7 +2,7 @@
 
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { askRefresh } from '../../src/state/due/refreshes.ts'
+import { askRefresh } from '../../src/sync/due/refreshes.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 let mirror: TestMirror

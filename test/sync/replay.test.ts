@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { dateIn } from '../../src/clock.ts'
-import { listQuarantine, type QuarantineEntry } from '../../src/state/quarantine.ts'
 import { daysOf } from '../../src/sync/details/readers/calendar.ts'
+import { listQuarantine, type QuarantineEntry } from '../../src/sync/quarantine.ts'
 import { type Replayed, replayRecord } from '../../src/sync/replay.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 

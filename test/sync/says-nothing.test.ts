@@ -1,10 +1,10 @@
 // Answers that say nothing below records: lists that are suddenly empty, 404, and null. They take nothing away that is there.
 
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createRequest } from '../../src/state/due/requests.ts'
-import { listRuns, type Run } from '../../src/state/runs/runs.ts'
-import { readDetected } from '../../src/state/shared/detected-settings.ts'
+import { readDetected } from '../../src/profile/detected-settings.ts'
+import { createRequest } from '../../src/sync/due/requests.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
+import { listRuns, type Run } from '../../src/sync/runs/runs.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })

@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { messageOf } from '../../src/errors.ts'
-import { startRun } from '../../src/state/runs/runs.ts'
-import { addTasks, claimTask, hasOpenTasks, takeWakeable } from '../../src/state/runs/tasks.ts'
 import { runTask } from '../../src/sync/run-task.ts'
+import { startRun } from '../../src/sync/runs/runs.ts'
+import { addTasks, claimTask, hasOpenTasks, takeWakeable } from '../../src/sync/runs/tasks.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 let mirror: TestMirror

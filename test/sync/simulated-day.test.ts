@@ -2,6 +2,7 @@
 // the program (which details are older than allowed, which records changed) is a table of instants here.
 
 import { expect, it } from 'vitest'
+import { createRandom } from '../../sandbox/world/random.ts'
 import {
   isDetailOnSchedule,
   parentOf,
@@ -14,7 +15,6 @@ import { findTurn, turnName } from '../../src/catalog/turns.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
 import { readConfig } from '../../src/config.ts'
 import { wantedIntervals } from '../../src/jobs/schedule.ts'
-import { createRandom } from '../../src/sandbox/world/random.ts'
 import { dailySample } from '../../src/sync/economy.ts'
 import { stretchFactor } from '../../src/sync/plan.ts'
 import { type Costs, detailRequests, listRequests, recordsWithDetails } from '../../src/sync/read-costs.ts'

@@ -1,7 +1,7 @@
 // The single read of a record that answers another one: nothing of the answer is taken for the record that was asked for.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listQuarantine, type QuarantineEntry } from '../../src/state/quarantine.ts'
+import { listQuarantine, type QuarantineEntry } from '../../src/sync/quarantine.ts'
 import { replayRecord } from '../../src/sync/replay.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 

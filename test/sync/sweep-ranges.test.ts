@@ -2,13 +2,13 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { stepSize } from '../../src/state/runs/sweep-ranges.ts'
-import { addTasks, claimTask, type Task } from '../../src/state/runs/tasks.ts'
 import { committing } from '../../src/sync/commit.ts'
 import { listReading, type TaskRun, taskRun } from '../../src/sync/context.ts'
 import { endSweep } from '../../src/sync/deletions/missing.ts'
 import { endPass } from '../../src/sync/lists/end-pass.ts'
 import { type Checkpoint, firstCheckpoint, nextVariant } from '../../src/sync/lists/progress.ts'
+import { stepSize } from '../../src/sync/runs/sweep-ranges.ts'
+import { addTasks, claimTask, type Task } from '../../src/sync/runs/tasks.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 const size = 2 * stepSize.rows + 5_000

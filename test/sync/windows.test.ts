@@ -4,9 +4,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { addDays, dateIn } from '../../src/clock.ts'
 import { scheduleFacts, tick } from '../../src/jobs/schedule.ts'
-import { listRuns, type Run } from '../../src/state/runs/runs.ts'
-import { heldRuns } from '../../src/state/runs/sweeps.ts'
 import { readWindows } from '../../src/sync/lists/windows.ts'
+import { listRuns, type Run } from '../../src/sync/runs/runs.ts'
+import { heldRuns } from '../../src/sync/runs/sweeps.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })

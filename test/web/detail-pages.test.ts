@@ -1,8 +1,8 @@
 // The pages about one thing say what the database says; every link leads somewhere, and none of them shows a person.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { noteDelivery } from '../../src/state/shared/webhook-deliveries.ts'
-import { noteWorker } from '../../src/state/shared/workers.ts'
+import { noteWorker } from '../../src/database/workers.ts'
+import { noteDelivery } from '../../src/mirror/webhook-deliveries.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { openPages, type Pages, textOf } from './pages-rig.ts'
 

@@ -1,10 +1,10 @@
 // The status page says what serves the API, whichever process does; and nothing where none does.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { forgetServer, listServers, noteServer, type Server } from '../../src/database/servers.ts'
 import { createLogger } from '../../src/log.ts'
+import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
 import { startServe } from '../../src/serve/start.ts'
-import { createToken, revokeToken } from '../../src/state/access/tokens.ts'
-import { forgetServer, listServers, noteServer, type Server } from '../../src/state/shared/servers.ts'
 import { servedSection } from '../../src/web/pages/served.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { openPages, type Pages, textOf } from './pages-rig.ts'

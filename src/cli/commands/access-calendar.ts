@@ -1,7 +1,7 @@
 // `access calendar`: the key of a boat's calendar.
 
 import { BoatMirrorError } from '../../errors.ts'
-import { createCalendarKey, revokeCalendarKey } from '../../state/access/calendar-keys.ts'
+import { createCalendarKey, revokeCalendarKey } from '../../serve/access/calendar-keys.ts'
 import { changing } from '../access-changes.ts'
 import { type CommandContext, type Json, present } from '../context.ts'
 import { jsonText, print, printJson, printNote } from '../terminal/output.ts'

@@ -3,7 +3,6 @@
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
-import { isTokenRole } from '../../state/access/tokens.ts'
 import {
   type CompanyGrant,
   findRole,
@@ -11,7 +10,8 @@ import {
   listCompanyGrants,
   revokeCompanies,
   unknownCompanies,
-} from '../../state/company-access.ts'
+} from '../../serve/access/company-access.ts'
+import { isTokenRole } from '../../serve/access/tokens.ts'
 import { assertViewsGuarded, changing } from '../access-changes.ts'
 import type { CommandContext, Json } from '../context.ts'
 import { print, printJson, printNote, table } from '../terminal/output.ts'

@@ -17,7 +17,7 @@ import {
 } from '../../outbox/inspect.ts'
 import { readBackFrom } from '../../outbox/read-back.ts'
 import type { Status } from '../../outbox/states.ts'
-import type { DecidedBy } from '../../state/decisions.ts'
+import type { DecidedBy } from '../../sync/decisions.ts'
 import { type CommandContext, type Json, type OpenedDatabase, present } from '../context.ts'
 import { decidedBy, type Expected } from '../decided-by.ts'
 import { refusalWords } from '../refusal-words.ts'

@@ -1,7 +1,7 @@
 // `drift`: fields seen upstream that no column shows, new or of another shape; they stay in `_payload`.
 
 import { instant } from '../../format.ts'
-import { readDrift } from '../../state/unknown-fields.ts'
+import { readDrift } from '../../sync/unknown-fields.ts'
 import type { CommandContext, Json } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 

@@ -3,7 +3,7 @@
 import { BoatMirrorError } from '../../errors.ts'
 import { counted } from '../../format.ts'
 import { settleFormer } from '../../outbox/former.ts'
-import { moveApi } from '../../state/shared/mirrored-api.ts'
+import { moveApi } from '../../profile/mirrored-api.ts'
 import type { CommandContext, Json } from '../context.ts'
 import { print, printJson } from '../terminal/output.ts'
 

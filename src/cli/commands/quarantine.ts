@@ -10,7 +10,7 @@ import {
   type QuarantineEntry,
   quarantineFacts,
   quarantineTotals,
-} from '../../state/quarantine.ts'
+} from '../../sync/quarantine.ts'
 import { type Replayed, replayRecord } from '../../sync/replay.ts'
 import { type CommandContext, type ExitCode, type Json, present } from '../context.ts'
 import { oneLine, print, printJson, printText, table } from '../terminal/output.ts'

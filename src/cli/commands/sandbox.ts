@@ -1,8 +1,8 @@
 // `sandbox`: serves the imitation API until a signal; every choice of the sandbox is a flag.
 
 import { once } from 'node:events'
+import { createSandbox, type FaultRule, type SandboxOptions } from '../../../sandbox/index.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { createSandbox, type FaultRule, type SandboxOptions } from '../../sandbox/index.ts'
 import type { CommandContext, Json } from '../context.ts'
 import { print } from '../terminal/output.ts'
 

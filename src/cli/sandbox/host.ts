@@ -2,13 +2,13 @@
 // it, used by the others, and taken over by one of them when the first ends.
 
 import { join } from 'node:path'
+import { createSandbox } from '../../../sandbox/index.ts'
 import { sleep } from '../../clock.ts'
 import { findFreePort } from '../../embedded/connection.ts'
 import { withLock } from '../../embedded/lock.ts'
 import { isAlive, ownToken } from '../../embedded/processes.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
-import { createSandbox } from '../../sandbox/index.ts'
 import { knownSandbox, type SandboxFile, writeSandboxFile } from './file.ts'
 import { keepJournal, replayJournal } from './journal.ts'
 

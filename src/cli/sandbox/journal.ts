@@ -5,9 +5,9 @@ import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
+import type { LoggedRequest, Sandbox, Send } from '../../../sandbox/index.ts'
 import { unlessMissing } from '../../embedded/failures.ts'
 import type { Logger } from '../../log.ts'
-import type { LoggedRequest, Sandbox, Send } from '../../sandbox/index.ts'
 
 type Entry = Pick<LoggedRequest, 'time' | 'method' | 'path' | 'body'>
 

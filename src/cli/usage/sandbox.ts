@@ -1,9 +1,9 @@
 // How `sandbox` is called: every choice of the sandbox is a flag.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type FaultRule, parseFaultRule } from '../../../sandbox/http/faults.ts'
+import { beforeFirstAnswers, defaultOptions, envelopes, pagingStyles } from '../../../sandbox/options.ts'
 import { messageOf } from '../../errors.ts'
-import { type FaultRule, parseFaultRule } from '../../sandbox/http/faults.ts'
-import { beforeFirstAnswers, defaultOptions, envelopes, pagingStyles } from '../../sandbox/options.ts'
 import { action } from './action.ts'
 import { wholeNumber, withJson } from './arguments.ts'
 

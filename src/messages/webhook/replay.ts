@@ -8,7 +8,7 @@ import { sqlStateOf } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { webhookConsumer } from '../../inspect/webhook.ts'
 import { changesChannel } from '../../mirror/change-notifier.ts'
-import { placeBefore } from '../../state/shared/webhook-deliveries.ts'
+import { placeBefore } from '../../mirror/webhook-deliveries.ts'
 
 const deliveriesCommand = 'boat-mirror webhook deliveries'
 

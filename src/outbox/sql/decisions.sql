@@ -1,5 +1,5 @@
 -- What people decide about changes: again, not at all, how a conflict ends, whether an unknown one took effect. A call checks
--- rights, plan and state and notes the decision (src/state/decisions.sql). What needs the API, to read back what is there,
+-- rights, plan and state and notes the decision (src/sync/decisions.sql). What needs the API, to read back what is there,
 -- stays open until a pusher has carried it out (src/outbox/decisions.ts); everything else takes effect at once.
 
 create or replace function outbox.plan_of(change bigint, before bigint default null) returns text

@@ -5,7 +5,7 @@ import { rentals } from '../../catalog/rentals.ts'
 import type { Column } from '../../catalog/types.ts'
 import { writeNamed } from '../../catalog/writes.ts'
 import type { RepeatableStep, ViewDef } from '../../database/repeatable-step.ts'
-import { planSql } from '../../state/decisions.ts'
+import { planSql } from '../../sync/decisions.ts'
 import { inStates, isUnsettled, roleMissing } from '../states.ts'
 
 const asTheyStand = (alias: string, names: readonly string[]): ViewDef['columns'] =>

@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from '../../api/wire/json.ts'
 import { childrenOf, streams } from '../../catalog/catalog.ts'
 import type { BodyField, Column, ColumnType, StreamDef, WriteDef } from '../../catalog/types.ts'
-import { actionOf, type PrivacySettings } from '../../state/privacy/rules.ts'
+import { actionOf, type PrivacySettings } from '../../privacy/rules.ts'
 
 export type Schema = JsonObject
 

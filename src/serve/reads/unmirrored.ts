@@ -1,13 +1,13 @@
 // Records of a list that are in quarantine: the API is asked for each, alone, and it stands in the list as it was answered. So one
 // record that cannot be mirrored does not keep the others from being served, and is never skipped silently.
 
+import { convertValue } from '../../api/wire/convert.ts'
 import { type Json, stringifyJson } from '../../api/wire/json.ts'
 import { companyStreamOf } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import { isContentKey } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { identifier, literal } from '../../database/sql.ts'
-import { convertValue } from '../../state/convert.ts'
 import { keyOf, valueAt } from '../../sync/records/project.ts'
 import type { ServeContext } from '../context.ts'
 import type { Refusal } from '../problem.ts'

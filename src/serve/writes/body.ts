@@ -7,7 +7,7 @@ import type { BodyField, WriteDef } from '../../catalog/types.ts'
 import { referredChange } from '../../outbox/change.ts'
 import { writeShape } from '../../outbox/values.ts'
 import { isVeiled, personalFields } from '../../outbox/veil.ts'
-import type { Privacy } from '../../state/privacy/privacy.ts'
+import type { Privacy } from '../../privacy/privacy.ts'
 import { fieldProblem, problem, Refusal } from '../problem.ts'
 
 /** Changes that one request may bring. */

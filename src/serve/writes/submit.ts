@@ -10,7 +10,7 @@ import { sqlStateOf } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { refusalOf } from '../../outbox/enqueue.ts'
 import { inStates } from '../../outbox/states.ts'
-import type { Privacy } from '../../state/privacy/privacy.ts'
+import type { Privacy } from '../../privacy/privacy.ts'
 import { fieldProblem, problem, Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
 

@@ -3,17 +3,17 @@
 
 import type { PoolClient } from 'pg'
 import { keyParts } from '../../catalog/keys.ts'
-import { closeDecision, openDecisions, planChanged } from '../../state/decisions.ts'
-import { addCounts, noteRunError, runningRuns, startRun } from '../../state/runs/runs.ts'
-import { heldKeys, holdDeletions, markReleased, takeBackHeld } from '../../state/runs/sweeps.ts'
-import { addTasks } from '../../state/runs/tasks.ts'
 import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type Reading, type TaskRun } from '../context.ts'
+import { closeDecision, openDecisions, planChanged } from '../decisions.ts'
 import { readDetails } from '../details/details.ts'
 import { readSingleRecord } from '../details/single.ts'
 import { judgeLeftOut } from '../lists/windows.ts'
 import { isInTheWay, priorities } from '../plan.ts'
+import { addCounts, noteRunError, runningRuns, startRun } from '../runs/runs.ts'
+import { heldKeys, holdDeletions, markReleased, takeBackHeld } from '../runs/sweeps.ts'
+import { addTasks } from '../runs/tasks.ts'
 import { aboveOf } from './below.ts'
 
 type ConfirmPayload = {

@@ -1,8 +1,8 @@
 // The tasks that ask for the records a sweep missed: each for itself, all before any goes, or a sample of which none goes.
 
-import type { KeyPortions } from '../../state/runs/sweep-ranges.ts'
-import type { NewTask } from '../../state/runs/tasks.ts'
 import { keyBatches, priorities } from '../plan.ts'
+import type { KeyPortions } from '../runs/sweep-ranges.ts'
+import type { NewTask } from '../runs/tasks.ts'
 import { sampleSize, type Verdict } from './threshold.ts'
 
 /** So many keys are put into tasks at once, so that memory does not grow with what is missing. */

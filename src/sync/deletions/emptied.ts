@@ -5,23 +5,17 @@ import { keyParts } from '../../catalog/keys.ts'
 import type { SingleRead } from '../../catalog/types.ts'
 import { dateIn } from '../../clock.ts'
 import { counted } from '../../format.ts'
-import {
-  aboveLostLately,
-  type EmptiedBelow,
-  type EmptiedRow,
-  emptiedBelow,
-  lostLately,
-} from '../../state/remembered/losses.ts'
-import { assumedShownAfter, ownWritesSince } from '../../state/remembered/own-writes.ts'
-import { makeDue } from '../../state/remembered/records.ts'
-import { liveRows } from '../../state/row-counts.ts'
-import { noteRunError } from '../../state/runs/runs.ts'
-import { contradictDetected, notFoundPrefix, readDetected, saveDetected } from '../../state/shared/detected-settings.ts'
+import { makeDue } from '../../mirror/records.ts'
+import { liveRows } from '../../mirror/row-counts.ts'
+import { contradictDetected, notFoundPrefix, readDetected, saveDetected } from '../../profile/detected-settings.ts'
 import { mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
 import { parentValues } from '../details/readers/children.ts'
 import { type Answered, readOutcome } from '../details/single.ts'
+import { aboveLostLately, type EmptiedBelow, type EmptiedRow, emptiedBelow, lostLately } from '../remembered/losses.ts'
+import { assumedShownAfter, ownWritesSince } from '../remembered/own-writes.ts'
+import { noteRunError } from '../runs/runs.ts'
 import { aboveOf } from './below.ts'
 import { beyondLimit, sampleSize } from './threshold.ts'
 

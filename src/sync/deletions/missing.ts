@@ -1,11 +1,16 @@
 // The end of a sweep: missing records are confirmed or held, then the details are planned.
 
 import { counted } from '../../format.ts'
+import { liveRows } from '../../mirror/row-counts.ts'
 import { analyzeGrown } from '../../mirror/statistics.ts'
-import type { Window } from '../../state/due/windows.ts'
-import { clearUnseen } from '../../state/quarantine.ts'
-import { liveRows } from '../../state/row-counts.ts'
-import { addCounts, addWarnings, insertedBy, markSwept, noteRunError } from '../../state/runs/runs.ts'
+import type { TaskRun } from '../context.ts'
+import type { Window } from '../due/windows.ts'
+import { addUpRanges } from '../lists/end-steps.ts'
+import type { Checkpoint } from '../lists/progress.ts'
+import { trustWindows, windowOf } from '../lists/windows.ts'
+import { planTask } from '../plan.ts'
+import { clearUnseen } from '../quarantine.ts'
+import { addCounts, addWarnings, insertedBy, markSwept, noteRunError } from '../runs/runs.ts'
 import {
   byRange,
   type Compared,
@@ -15,14 +20,9 @@ import {
   findRanges,
   missedKeys,
   stepSize,
-} from '../../state/runs/sweep-ranges.ts'
-import { deletedLately, holdDeletions } from '../../state/runs/sweeps.ts'
-import { addTasks, checkpointTask, endTask } from '../../state/runs/tasks.ts'
-import type { TaskRun } from '../context.ts'
-import { addUpRanges } from '../lists/end-steps.ts'
-import type { Checkpoint } from '../lists/progress.ts'
-import { trustWindows, windowOf } from '../lists/windows.ts'
-import { planTask } from '../plan.ts'
+} from '../runs/sweep-ranges.ts'
+import { deletedLately, holdDeletions } from '../runs/sweeps.ts'
+import { addTasks, checkpointTask, endTask } from '../runs/tasks.ts'
 import { confirmationsOf } from './confirmations.ts'
 import { judgeDeletions } from './threshold.ts'
 

@@ -2,10 +2,10 @@
 
 import { isObject, type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
-import { listedPayload } from '../../state/remembered/payloads.ts'
 import type { Found } from '../change-set.ts'
 import type { Reading } from '../context.ts'
 import { valueAt } from '../records/project.ts'
+import { listedPayload } from '../remembered/payloads.ts'
 
 /** Are these one record, whole, whatever the order of its members and of the elements of its arrays? Null: it was changed between the two reads. Pure. */
 export function isSame({ modified }: StreamDef, first: Json, second: Json): boolean | null {

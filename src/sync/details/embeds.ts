@@ -8,8 +8,7 @@ import type { StreamDef } from '../../catalog/types.ts'
 import { type Queryable, stubSource } from '../../database/sql.ts'
 import { tombstonedUsers } from '../../mirror/redact.ts'
 import type { SourcedRow, TableWrite } from '../../mirror/rows.ts'
-import { isHash } from '../../state/privacy/hash.ts'
-import { knownSources } from '../../state/remembered/known-records.ts'
+import { isHash } from '../../privacy/hash.ts'
 import {
   type ChangeSet,
   type Embedded,
@@ -20,6 +19,7 @@ import {
 } from '../change-set.ts'
 import type { SyncContext } from '../context.ts'
 import { keyOf, projectRecord, valueAt } from '../records/project.ts'
+import { knownSources } from '../remembered/known-records.ts'
 import type { StubCache } from './stub-cache.ts'
 
 /**

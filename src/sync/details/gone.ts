@@ -1,12 +1,12 @@
 // The read of a child answered 404: is the parent deleted, or only the child?
 
 import { keyParts } from '../../catalog/keys.ts'
-import { refusedBelow } from '../../state/remembered/losses.ts'
-import { liveRows } from '../../state/row-counts.ts'
-import { deletedLately } from '../../state/runs/sweeps.ts'
+import { liveRows } from '../../mirror/row-counts.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type Reading, type TaskRun } from '../context.ts'
 import { beyondLimit } from '../deletions/threshold.ts'
+import { refusedBelow } from '../remembered/losses.ts'
+import { deletedLately } from '../runs/sweeps.ts'
 import { parentValues } from './readers/children.ts'
 import { askableParent, readSingleRecord } from './single.ts'
 

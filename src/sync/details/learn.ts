@@ -3,8 +3,11 @@
 // the draw has two parts in proportion to their number: first the coming ones, then, when these have their full
 // share, the others.
 
-import { holderOf } from '../../state/due/candidates.ts'
-import { countListed, type DueKey, drawnKeys, dueKeys, firstRankOver } from '../../state/due/due.ts'
+import { liveRows } from '../../mirror/row-counts.ts'
+import type { Found } from '../change-set.ts'
+import type { Due, TaskRun } from '../context.ts'
+import { holderOf } from '../due/candidates.ts'
+import { countListed, type DueKey, drawnKeys, dueKeys, firstRankOver } from '../due/due.ts'
 import {
   concludeLearning,
   learnAnew,
@@ -12,10 +15,7 @@ import {
   type ReadCount,
   type RepeatingRead,
   repeatingReadsOf,
-} from '../../state/due/reads.ts'
-import { liveRows } from '../../state/row-counts.ts'
-import type { Found } from '../change-set.ts'
-import type { Due, TaskRun } from '../context.ts'
+} from '../due/reads.ts'
 import {
   alwaysRead,
   dailySample,

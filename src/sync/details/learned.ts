@@ -1,7 +1,7 @@
 // What a plan passes on when some of its reads are redundant: to its details, and to the plan of past records. Pure.
 
-import type { DueKey } from '../../state/due/due.ts'
-import type { Task } from '../../state/runs/tasks.ts'
+import type { DueKey } from '../due/due.ts'
+import type { Task } from '../runs/tasks.ts'
 
 /** What a plan does next, and what it leaves to a later one. */
 export type Learned = {

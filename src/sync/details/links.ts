@@ -2,17 +2,17 @@
 // instead of one for each record. Whether the list honours the filter is found out by reads of single records; each
 // record's own read says the rest, and has the last word.
 
+import { convertValue } from '../../api/wire/convert.ts'
 import { streams } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
-import { convertValue } from '../../state/convert.ts'
-import { type Linked, linkedValues } from '../../state/due/links.ts'
-import { contradictDetected, readDetected, saveDetected } from '../../state/shared/detected-settings.ts'
-import { withoutParameters } from '../../state/shared/refused-parameters.ts'
+import { contradictDetected, readDetected, saveDetected } from '../../profile/detected-settings.ts'
+import { withoutParameters } from '../../profile/refused-parameters.ts'
 import { mapConcurrently } from '../batches.ts'
 import { answerFound, changeSet, type Found } from '../change-set.ts'
 import { listReading, type TaskRun } from '../context.ts'
+import { type Linked, linkedValues } from '../due/links.ts'
 import { resolvePaging } from '../lists/paging.ts'
 import { refusedBy } from '../lists/refused-query.ts'
 import { keyOf, valueAt } from '../records/project.ts'

@@ -1,9 +1,9 @@
 // The reader of each kind of details: one module each in `readers/`, one map.
 
 import type { StreamReads } from '../../catalog/types.ts'
-import { firstDurations } from '../../state/due/due.ts'
 import { changeSet } from '../change-set.ts'
 import type { Reading, TaskRun } from '../context.ts'
+import { firstDurations } from '../due/due.ts'
 import type { Economy } from '../economy.ts'
 import { AvailabilityBatches, readAvailability } from './readers/availability.ts'
 import { readCalendar } from './readers/calendar.ts'

@@ -2,7 +2,7 @@
 // undocumented, and each hot run sends these windows: its answers prove it.
 
 import type { Queryable } from '../../database/sql.ts'
-import { contradictDetected, readDetected, saveDetected } from '../../state/shared/detected-settings.ts'
+import { contradictDetected, readDetected, saveDetected } from '../../profile/detected-settings.ts'
 
 /** The name of the detected setting. */
 export const boundsSetting = (stream: string): string => `bounds:${stream}`

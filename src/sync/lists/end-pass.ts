@@ -1,7 +1,7 @@
 // The end of a pass: were all its records answered, each once?
 
-import { byHash, passCounts, stepSize } from '../../state/runs/sweep-ranges.ts'
 import type { TaskRun } from '../context.ts'
+import { byHash, passCounts, stepSize } from '../runs/sweep-ranges.ts'
 import { addUpRanges } from './end-steps.ts'
 import { type Checkpoint, judgePass, nextPass, nextVariant, passNumber } from './progress.ts'
 

@@ -2,9 +2,9 @@
 // worker that resumes the task continues where it stopped.
 
 import type { Queryable } from '../../database/sql.ts'
-import { beforePages, type Division, dividePages, stepSize } from '../../state/runs/sweep-ranges.ts'
-import { checkpointTask } from '../../state/runs/tasks.ts'
 import type { TaskRun } from '../context.ts'
+import { beforePages, type Division, dividePages, stepSize } from '../runs/sweep-ranges.ts'
+import { checkpointTask } from '../runs/tasks.ts'
 import type { Checkpoint, EndProgress } from './progress.ts'
 
 type Facts<Name extends string> = Readonly<Record<Name, number>>

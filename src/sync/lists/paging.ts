@@ -4,12 +4,7 @@ import { probePageBase } from '../../api/paging/paging-probe.ts'
 import { styles } from '../../api/paging/styles.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
-import {
-  contradictDetected,
-  pageBaseSetting,
-  readDetected,
-  saveDetected,
-} from '../../state/shared/detected-settings.ts'
+import { contradictDetected, pageBaseSetting, readDetected, saveDetected } from '../../profile/detected-settings.ts'
 import type { Reading, SyncContext } from '../context.ts'
 
 type ResolvedPaging = {

@@ -7,7 +7,7 @@ import {
   noteRefused,
   refusedParameters,
   withoutParameters,
-} from '../../state/shared/refused-parameters.ts'
+} from '../../profile/refused-parameters.ts'
 import type { Reading, TaskRun } from '../context.ts'
 import { resolvePaging } from './paging.ts'
 import type { Pass } from './windows.ts'

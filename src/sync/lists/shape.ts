@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Page } from '../../api/client.ts'
 import type { ListShape } from '../../api/paging/list-shape.ts'
 import type { Queryable } from '../../database/sql.ts'
-import { detectedBelow, saveDetected } from '../../state/shared/detected-settings.ts'
+import { detectedBelow, saveDetected } from '../../profile/detected-settings.ts'
 import type { TaskRun } from '../context.ts'
 
 /** `isWhole`: the list fitted on the page that showed its shape, so that it may show less of it than a longer list. */

@@ -6,12 +6,12 @@ import { isHeldBack } from '../../api/retry.ts'
 import { isName, isObject, type Json, parseJson, textOf } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
-import { noteReads } from '../../state/due/reads.ts'
-import { listedPayloads } from '../../state/remembered/payloads.ts'
-import { contradictDetected, readDetected, saveDetected } from '../../state/shared/detected-settings.ts'
+import { contradictDetected, readDetected, saveDetected } from '../../profile/detected-settings.ts'
 import type { Reading, TaskRun } from '../context.ts'
 import { comparedRead, isSame } from '../details/comparison.ts'
+import { noteReads } from '../due/reads.ts'
 import { keyOf } from '../records/project.ts'
+import { listedPayloads } from '../remembered/payloads.ts'
 
 /** How long a probe of summary lists is trusted, in milliseconds. */
 const summaryProbeMs = 24 * 3_600_000

@@ -2,11 +2,11 @@
 // stand for are still as they left them.
 
 import type { KeptPage, Page } from '../../api/client.ts'
-import type { KnownRecord } from '../../state/remembered/known-records.ts'
-import { keptNames, keptPage, type ListPage } from '../../state/remembered/list-pages.ts'
 import type { TaskRun } from '../context.ts'
 import { comparesAged } from '../economy.ts'
 import { hashOf, projectionVersion } from '../records/project.ts'
+import type { KnownRecord } from '../remembered/known-records.ts'
+import { keptNames, keptPage, type ListPage } from '../remembered/list-pages.ts'
 import type { Checkpoint } from './progress.ts'
 
 /** One hash for the hashes of a page's records. */

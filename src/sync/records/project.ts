@@ -1,11 +1,11 @@
 // From a record as received to a row of its table, or the reason why it cannot be one. Pure.
 
 import { createHash } from 'node:crypto'
+import { convertValue } from '../../api/wire/convert.ts'
 import { fieldAt, isObject, type Json, saysNothing, stringifyJson, textOf } from '../../api/wire/json.ts'
 import { contentKey, keyText } from '../../catalog/keys.ts'
 import type { Column, StreamDef } from '../../catalog/types.ts'
 import type { Row } from '../../mirror/rows.ts'
-import { convertValue } from '../../state/convert.ts'
 
 /** Raised whenever a row would come out differently for the same record: everything is then projected anew. */
 export const projectionVersion = 2

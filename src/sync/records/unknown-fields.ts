@@ -1,10 +1,10 @@
 // Which fields of a record no column shows: those that the catalog does not know, and those that have another shape than it
 // knows. They stay in the payload and are listed in `status`. Pure.
 
+import { convertValue } from '../../api/wire/convert.ts'
 import { elementsIn, isLosslessNumber, isName, isNaming, isObject, type Json } from '../../api/wire/json.ts'
 import { streamNamed, streams } from '../../catalog/catalog.ts'
 import type { ColumnType, StreamDef } from '../../catalog/types.ts'
-import { convertValue } from '../../state/convert.ts'
 
 /** The known part of a record: `leaf` ends the walk (everything below is known), `members` continue. */
 type Shape = {

@@ -1,7 +1,7 @@
 // The page of one quarantined record: where it came from and why it cannot be mirrored. Its payload is for the command line. Pure.
 
 import { counted, instant } from '../../format.ts'
-import type { QuarantineFacts } from '../../state/quarantine.ts'
+import type { QuarantineFacts } from '../../sync/quarantine.ts'
 import { oneLine } from '../../text.ts'
 import { commandRow, streamLink } from '../parts/commands.ts'
 import { frame, headline } from '../parts/frame.ts'

@@ -2,8 +2,8 @@
 
 import { count, counted, duration, instant } from '../../format.ts'
 import { planFacts, type RunDetails } from '../../inspect/run-details.ts'
-import type { Decision } from '../../state/decisions.ts'
-import { countNames, type Run } from '../../state/runs/runs.ts'
+import type { Decision } from '../../sync/decisions.ts'
+import { countNames, type Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'
 import { commandRow, streamLink } from '../parts/commands.ts'
 import { decisionSections } from '../parts/decisions.ts'

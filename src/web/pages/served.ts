@@ -1,8 +1,8 @@
 // The section of the status page about the processes that serve the API from the mirror; absent where none does. Pure.
 
+import type { ServerStatus } from '../../database/servers.ts'
 import { about, count, counted, duration } from '../../format.ts'
-import type { ListedToken } from '../../state/access/tokens.ts'
-import type { ServerStatus } from '../../state/shared/servers.ts'
+import type { ListedToken } from '../../serve/access/tokens.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { cell } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'

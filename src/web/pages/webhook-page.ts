@@ -2,7 +2,7 @@
 
 import { count, counted, duration, instant, relative } from '../../format.ts'
 import { type WebhookStatus, webhookText } from '../../inspect/webhook.ts'
-import type { ListedDelivery } from '../../state/shared/webhook-deliveries.ts'
+import type { ListedDelivery } from '../../mirror/webhook-deliveries.ts'
 import { commandRow } from '../parts/commands.ts'
 import { cell, frame, headline, listing, type Tone } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'

@@ -1,7 +1,7 @@
 // The section of the status page about the workers. Pure.
 
+import type { WorkerStatus } from '../../database/workers.ts'
 import { about, relative } from '../../format.ts'
-import type { WorkerStatus } from '../../state/shared/workers.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { cell, listing } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'

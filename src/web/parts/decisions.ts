@@ -1,7 +1,7 @@
 // The section of a page about one thing that leads to what can be decided about it, and says what was. Pure.
 
 import { relative } from '../../format.ts'
-import type { Decision } from '../../state/decisions.ts'
+import type { Decision } from '../../sync/decisions.ts'
 import { type ActionName, actions } from '../actions.ts'
 import type { PageContext } from '../pages/page-context.ts'
 import { cell, listing } from './frame.ts'

@@ -1,8 +1,8 @@
 // One storm: workers at work, a world that moves, partners and a consumer, and every fault there is, by a timetable drawn
 // from the seed. Then calm, and the judgement.
 
+import type { LoggedRequest, Sandbox } from '../../../sandbox/index.ts'
 import { sleep } from '../../../src/clock.ts'
-import type { LoggedRequest, Sandbox } from '../../../src/sandbox/index.ts'
 import { differencesFromTruth } from '../../helpers/truth.ts'
 import { findActiveJobs, findLeaks, findOverlaps, findStuck } from './aftermath.ts'
 import { startConsumer } from './consumer.ts'

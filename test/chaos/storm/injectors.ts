@@ -1,8 +1,8 @@
 // How each fault is done, and undone. One function per kind: it begins the fault, waits, and ends it.
 
 import pg from 'pg'
+import type { FaultRule } from '../../../sandbox/index.ts'
 import { sleep } from '../../../src/clock.ts'
-import type { FaultRule } from '../../../src/sandbox/index.ts'
 import type { Fleet } from './fleet.ts'
 import { askPatiently } from './pool.ts'
 import type { Fault, FaultKind } from './schedule.ts'

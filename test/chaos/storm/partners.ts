@@ -2,10 +2,10 @@
 // them, and know at the end what must be there.
 
 import type pg from 'pg'
+import type { LoggedRequest, Sandbox, TruthRow } from '../../../sandbox/index.ts'
+import { createRandom } from '../../../sandbox/world/random.ts'
 import { sleep } from '../../../src/clock.ts'
 import { canProgress } from '../../../src/outbox/claim.ts'
-import type { LoggedRequest, Sandbox, TruthRow } from '../../../src/sandbox/index.ts'
-import { createRandom } from '../../../src/sandbox/world/random.ts'
 import { matches } from '../../outbox/effects.ts'
 import { freeSlots, Planner } from '../../outbox/plans.ts'
 import { openStormPool } from './pool.ts'

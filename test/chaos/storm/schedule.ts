@@ -1,6 +1,6 @@
 // What happens when: a timetable of faults drawn from the seed alone, so that a run can be repeated.
 
-import { createRandom } from '../../../src/sandbox/world/random.ts'
+import { createRandom } from '../../../sandbox/world/random.ts'
 
 /** What a fault disturbs. Two faults of one target never overlap; those of different targets do. */
 export type Target = 'worker' | 'postgres' | 'redis' | 'api link' | 'api answers'

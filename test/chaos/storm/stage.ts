@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import pg from 'pg'
-import { createSandbox, type Sandbox } from '../../../src/sandbox/index.ts'
+import { createSandbox, type Sandbox } from '../../../sandbox/index.ts'
 import { withDatabase } from '../../helpers/addresses.ts'
 import { type OwnPostgres, openOwnPostgres } from '../../helpers/postgres-server.ts'
 import { findOnPath, type OwnRedis, startRedis } from '../../helpers/redis-server.ts'

@@ -3,9 +3,9 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import ICAL from 'ical.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createCalendarKey, revokeCalendarKey } from '../../../src/serve/access/calendar-keys.ts'
 import { createWrongTokens } from '../../../src/serve/access/wrong-tokens.ts'
 import { type CalendarParts, registerCalendars } from '../../../src/serve/calendars/calendars.ts'
-import { createCalendarKey, revokeCalendarKey } from '../../../src/state/access/calendar-keys.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/mirror.ts'
 import { openMirror, rowOf, tableOf } from '../../helpers/rows.ts'
 

@@ -4,7 +4,7 @@
 
 import { type Json, stringifyJson } from '../../../api/wire/json.ts'
 import type { Scope, SourcedRow, TableWrite } from '../../../mirror/rows.ts'
-import { contradictDetected, readDetected, saveDetected } from '../../../state/shared/detected-settings.ts'
+import { contradictDetected, readDetected, saveDetected } from '../../../profile/detected-settings.ts'
 import { changeSet, type Found, projected } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import { keyBatches } from '../../plan.ts'

@@ -1,9 +1,9 @@
 // A collection of children: replaced from a complete answer, each element by its own single where there is one.
 
+import { convertValue } from '../../../api/wire/convert.ts'
 import type { Json } from '../../../api/wire/json.ts'
 import { dateIn } from '../../../clock.ts'
 import type { TableWrite } from '../../../mirror/rows.ts'
-import { convertValue } from '../../../state/convert.ts'
 import { changeSet, type Found, projectedAll } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import type { Economy } from '../../economy.ts'

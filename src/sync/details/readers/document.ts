@@ -1,11 +1,11 @@
 // At most one child of a record: identity, license, the rental's resource.
 
+import { convertValue } from '../../../api/wire/convert.ts'
 import type { Json } from '../../../api/wire/json.ts'
 import { streams } from '../../../catalog/catalog.ts'
 import { columnType } from '../../../catalog/columns.ts'
 import type { StreamDef } from '../../../catalog/types.ts'
 import type { FilledWrite } from '../../../mirror/rows.ts'
-import { convertValue } from '../../../state/convert.ts'
 import { projected } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import { valueAt } from '../../records/project.ts'

@@ -4,7 +4,7 @@
 import { elementsIn, isObject, type Json } from '../../../api/wire/json.ts'
 import { addDays, dateIn } from '../../../clock.ts'
 import type { SourcedRow, TableWrite } from '../../../mirror/rows.ts'
-import { contradictDetected, readDetected, saveDetected } from '../../../state/shared/detected-settings.ts'
+import { contradictDetected, readDetected, saveDetected } from '../../../profile/detected-settings.ts'
 import { changeSet, type Found, projectedAll } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import { type JsonObject, valueAt } from '../../records/project.ts'

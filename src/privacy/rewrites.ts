@@ -1,0 +1,135 @@
+// What `privacy apply` rewrites of schema sync: records in quarantine, samples, hashes of records, and words of others.
+
+import { createHash } from 'node:crypto'
+import { isObject, type Json, parseJson, stringifyJson } from '../api/wire/json.ts'
+import { findStream, holdsPerson } from '../catalog/catalog.ts'
+import { contentKey, isContentKey } from '../catalog/keys.ts'
+import { BoatMirrorError } from '../errors.ts'
+import type { Privacy } from './privacy.ts'
+import { throughText } from './protect.ts'
+import { emptied, type Rewrite, rowsRewrite, type Texts } from './rewrite.ts'
+import type { Applying } from './stored.ts'
+
+/** The error of a refused write may have quoted the row. The second wording is that of earlier versions. */
+const partnerWords = / (does not belong to Boat Mirror|is not of this program)/
+const isOfPartner = (text: string | null | undefined): boolean => partnerWords.test(text ?? '')
+const withheld = 'A trigger or constraint that does not belong to Boat Mirror refused a write.'
+
+/** A regular expression, here and in Postgres: a reason ends with it and the value that it quotes. */
+export const quote = '(?:,? got |: "|").*'
+
+/** A reason without the value that it quotes. */
+export const withoutQuote = (reason: string): string =>
+  isOfPartner(reason) ? withheld : reason.replace(new RegExp(quote, 's'), '')
+
+const withoutRow = (text: string | null | undefined): string | null => (isOfPartner(text) ? withheld : (text ?? null))
+
+/** A record of a stream that may be one of an earlier version. */
+export function protectNamed(privacy: Privacy, name: string, record: Json): Json {
+  const stream = findStream(name)
+  if (stream !== undefined) return privacy.protect(stream, record)
+  const protection = privacy.protectionFor(null, {})
+  return protection === null ? record : throughText(record, protection.text)
+}
+
+/** A payload that jsonb could not hold was stored as a text of JSON; any other text is the record itself. */
+function protectStored(privacy: Privacy, stream: string, payload: Json): Json {
+  if (typeof payload === 'string')
+    try {
+      const inside = parseJson(payload).value
+      if (isObject(inside) || Array.isArray(inside)) return stringifyJson(protectNamed(privacy, stream, inside))
+    } catch (error) {
+      if (!(error instanceof BoatMirrorError)) throw error // not JSON
+    }
+  return protectNamed(privacy, stream, payload)
+}
+
+/** The records in quarantine. */
+export const quarantineRewrite = (privacy: Privacy): Rewrite =>
+  rowsRewrite({
+    table: 'sync.quarantine',
+    key: [{ name: 'id', type: 'bigint' }],
+    sees: ['stream'],
+    columns: [
+      { name: 'key', type: 'text' },
+      { name: 'payload', type: 'jsonb' },
+      { name: 'reason', type: 'text' },
+    ],
+    change: (row) => {
+      const { id, stream, key, payload, reason } = row as Record<string, string>
+      const before = parseJson(payload ?? 'null').value
+      const kept = stringifyJson(protectStored(privacy, stream ?? '', before))
+      if (kept === stringifyJson(before)) return null
+      // A hash of the former content would confirm a guess.
+      const isKey = !isContentKey(key ?? '')
+      const own = isKey ? key : contentKey(createHash('md5').update(`${id} ${kept}`).digest('base64url'))
+      return { ...row, payload: kept, reason: withoutQuote(reason ?? ''), key: own ?? '' }
+    },
+  })
+
+/** In records about persons, samples are names of types; in others they come again with the next sync. */
+const samples: Rewrite = rowsRewrite({
+  table: 'sync.unknown_fields',
+  key: [
+    { name: 'stream', type: 'text' },
+    { name: 'path', type: 'text' },
+  ],
+  columns: [{ name: 'sample', type: 'jsonb' }],
+  change: (row) => {
+    const stream = findStream(row.stream ?? '')
+    return row.sample === null || (stream !== undefined && holdsPerson(stream)) ? null : { ...row, sample: null }
+  },
+})
+
+/** Hashes of records, as processes with the new settings make them. Of those that they cannot know nothing is kept. */
+const records = ({ settings: { hasher } }: Privacy, { recordHashes }: Applying): Rewrite =>
+  rowsRewrite({
+    table: 'sync.records',
+    key: [
+      { name: 'stream', type: 'text' },
+      { name: 'key', type: 'text' },
+    ],
+    columns: [
+      { name: 'list_hash', type: 'text' },
+      { name: 'detail_hash', type: 'text' },
+    ],
+    change: (row) => {
+      const { list_hash: plain, detail_hash: detail } = row
+      if ((plain ?? '') === '' && detail === null) return null
+      const keyed = recordHashes === 'keyed' && plain ? (hasher?.ofHash(plain) ?? null) : null
+      return { ...row, list_hash: keyed, detail_hash: null }
+    },
+  })
+
+function words(table: string, hasWarnings = false): Rewrite {
+  const columns = [
+    { name: 'error', type: 'text' } as const,
+    ...(hasWarnings ? [{ name: 'warnings', type: 'jsonb' } as const] : []),
+  ]
+  return rowsRewrite({
+    table,
+    key: [{ name: 'id', type: 'bigint' }],
+    columns,
+    change: (row) => {
+      const kept: Texts = { ...row, error: withoutRow(row.error) }
+      const { warnings = null } = row
+      const list = warnings === null ? [] : (parseJson(warnings).value as readonly string[])
+      const said = { ...kept, ...(hasWarnings && { warnings: JSON.stringify(list.map(withoutRow)) }) }
+      return kept.error === row.error && !list.some(isOfPartner) ? null : said
+    },
+  })
+}
+
+/** Everything in schema sync that may hold a value of a person, or a hash that would confirm a guess. */
+export function syncRewrites(privacy: Privacy, applying: Applying): readonly Rewrite[] {
+  const values = [
+    quarantineRewrite(privacy),
+    samples,
+    words('sync.runs', true),
+    words('sync.tasks'),
+    words('sync.requests'),
+    emptied('sync.webhook_batch'), // another message is made of what the log then says
+  ]
+  const hashes = [records(privacy, applying), emptied('sync.list_pages'), emptied('sync.detail_tags')]
+  return [...(privacy.isActive ? values : []), ...(applying.recordHashes === 'kept' ? [] : hashes)]
+}

@@ -1,0 +1,61 @@
+// sync.pinned: what was probed once and is relied on (page base, summary lists, prices at once, filters), and what contradicted it.
+
+import { sql } from 'kysely'
+import { now, on, type Queryable } from '../database/sql.ts'
+
+export type DetectedSetting = {
+  readonly key: string
+  readonly value: unknown
+  readonly probedAt: Date
+  readonly contradictedAt: Date | null
+  readonly contradiction: string | null
+}
+
+/** The name of the setting that says whether lists are numbered from 0 or from 1. */
+export const pageBaseSetting = 'page_base'
+
+/** How the names of the settings begin that say which lists below records answer 404 where they are empty. */
+export const notFoundPrefix = 'not_found:'
+
+/** Whether a later answer contradicts the setting. It may have been probed again since. Pure. */
+export const isContradicted = ({ contradictedAt, probedAt }: DetectedSetting): boolean =>
+  contradictedAt !== null && contradictedAt >= probedAt
+
+const selectPins = (db: Queryable) =>
+  on(db)
+    .selectFrom('sync.pinned')
+    .select(['key', 'value', 'probed_at as probedAt', 'contradicted_at as contradictedAt', 'contradiction'])
+
+/** The setting in use; null when it was never probed or has been contradicted since. */
+export async function readDetected(db: Queryable, key: string): Promise<DetectedSetting | null> {
+  const pin = await selectPins(db)
+    .where('key', '=', key)
+    .where((eb) => eb.or([eb('contradicted_at', 'is', null), eb('contradicted_at', '<', eb.ref('probed_at'))]))
+    .executeTakeFirst()
+  return pin ?? null
+}
+
+/** Everything that was probed and whose name begins like this. */
+export async function detectedBelow(db: Queryable, beginning: string): Promise<readonly DetectedSetting[]> {
+  return await selectPins(db).where(sql<boolean>`starts_with(key, ${beginning})`).execute()
+}
+
+/** Pins a value anew; what contradicted the former one stays to be read. */
+export async function saveDetected(db: Queryable, key: string, value: unknown): Promise<void> {
+  const json = JSON.stringify(value)
+  await on(db)
+    .insertInto('sync.pinned')
+    .values({ key, value: json })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value: json, probed_at: now }))
+    .execute()
+}
+
+/** Records what contradicts a detected setting, which is then no longer used. */
+export async function contradictDetected(db: Queryable, key: string, contradiction: string): Promise<void> {
+  await on(db).updateTable('sync.pinned').set({ contradicted_at: now, contradiction }).where('key', '=', key).execute()
+}
+
+/** Everything that was ever detected, contradicted or not, by key. */
+export async function listDetected(db: Queryable): Promise<readonly DetectedSetting[]> {
+  return await selectPins(db).orderBy('key').execute()
+}

@@ -1,0 +1,149 @@
+// The access tokens of `serve`: `sync.access_tokens`. Only hashes are stored. The token's role decides what it may
+// see of the database, and `company_access.of_role`, which reads this table, of which companies.
+
+import type { Queryable } from '../../database/sql.ts'
+import { changingRestrictions } from './company-access.ts'
+import { hashOf, newSecret, tokenText } from './secrets.ts'
+import { creationOf, removalOf, tryStatements } from './token-roles.ts'
+
+/** The input for a new token. */
+export type TokenRequest = {
+  readonly name: string
+  /** Companies it may see; null: all. */
+  readonly companies: readonly string[] | null
+  readonly personal: boolean
+  readonly write: boolean
+  /** How long it is valid, in milliseconds; null: until it is revoked. */
+  readonly validMs: number | null
+  /** The role that `serve` connects as, where it is not the present one. */
+  readonly server: string | null
+}
+
+/** A token as it is listed. */
+export type ListedToken = {
+  readonly id: string
+  readonly name: string
+  readonly role: string
+  readonly companies: readonly string[] | null
+  readonly personal: boolean
+  readonly write: boolean
+  readonly createdAt: Date
+  readonly expiresAt: Date | null
+  readonly revokedAt: Date | null
+  /** `no role`: its role does not exist, or the present one may not become it. */
+  readonly state: 'active' | 'expired' | 'revoked' | 'no role'
+}
+
+/** A task left for an administrator. */
+export type RoleTask = { readonly reason: string; readonly sql: readonly string[] }
+
+/** A token as a request is checked against it. */
+export type KnownToken = Pick<ListedToken, 'id' | 'name' | 'role' | 'companies' | 'personal' | 'write'> & {
+  readonly hash: Buffer
+  readonly state: 'active' | 'expired' | 'no role'
+  /** The identity of the database's history, which a restored or copied database does not share. */
+  readonly history: string
+}
+
+/**
+ * For a row `t`: the present state of the token. The right to become its role is a different privilege from Postgres
+ * 16 on.
+ */
+const state = `case when t.revoked_at is not null then 'revoked'
+    when t.expires_at <= clock_timestamp() then 'expired'
+    when coalesce(pg_has_role(to_regrole(quote_ident(t.role)),
+      case when current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end), false) then 'active'
+    else 'no role' end`
+
+const granted = `t.id::text as id, t.name, t.role, t.companies::text[] as companies, t.personal, t.write, ${state} as state`
+
+/** Roles of this database begin with it: they belong to the cluster, and a copied database has the same id. */
+const rolePrefix = `(select 'boat_mirror_token_' || i.id || '_' || d.oid || '_' from outbox.installation i, pg_database d
+    where d.datname = current_database())`
+
+/**
+ * Creates a token and its role, in the caller's transaction. A used name is a unique violation.
+ * @returns the token, which cannot be read again; `task`: its role must still be created
+ */
+export async function createToken(
+  db: Queryable,
+  { name, companies, personal, write, validMs, server }: TokenRequest,
+): Promise<{ readonly id: string; readonly token: string; readonly role: string; readonly task: RoleTask | null }> {
+  const secret = newSecret()
+  const { rows } = await changingRestrictions(db, () =>
+    db.query<{ id: string; role: string; me: string }>(
+      `with new as (select nextval(pg_get_serial_sequence('sync.access_tokens', 'id')) as id)
+       insert into sync.access_tokens (id, name, hash, role, companies, personal, write, expires_at) overriding system value
+       select id, $1, $2, ${rolePrefix} || id, $3, $4, $5, clock_timestamp() + $6 * interval '1 ms' from new
+       returning id::text as id, role, current_user::text as me`,
+      [name, hashOf(secret), companies, personal, write, validMs],
+    ),
+  )
+  const { id = '', role = '', me = '' } = rows[0] ?? {}
+  const servers = server === null || server === me ? [me] : [me, server]
+  const sql = await creationOf(db, { role, personal, write }, servers)
+  const reason = await tryStatements(db, sql)
+  return { id, token: tokenText(id, secret), role, task: reason === null ? null : { reason, sql } }
+}
+
+type Revoked = Pick<ListedToken, 'id' | 'name'> & { readonly canceled: number; readonly task: RoleTask | null }
+
+/**
+ * Revokes a token by its name or number, cancels what it has queued and was not sent, and drops its role, in the caller's
+ * transaction.
+ * @returns null: the token does not exist. `canceled`: how many. `task`: the role must still be dropped
+ */
+export async function revokeToken(db: Queryable, which: string): Promise<Revoked | null> {
+  const { rows } = await db.query<{ id: string; name: string; role: string; own: boolean }>(
+    `update sync.access_tokens t set revoked_at = clock_timestamp()
+     where t.revoked_at is null and (t.name = $1 or t.id::text = $1)
+     returning t.id::text as id, t.name, t.role, starts_with(t.role, ${rolePrefix})
+       or to_regrole(quote_ident(t.role)) is null as own`,
+    [which],
+  )
+  const [token] = rows
+  if (token === undefined) return null
+  const { id, name, role, own } = token
+  // Some at a time, so that each statement ends in time.
+  const cancel = 'select outbox.cancel_unsent($1, 500, $2) as count'
+  let [canceled, more] = [0, 1]
+  for (; more > 0; canceled += more)
+    more = (await db.query<{ count: number }>(cancel, [role, `${id} (${name})`])).rows[0]?.count ?? 0
+  const sql = [removalOf(role)]
+  // In a copy of the database the role still serves the original.
+  const reason = own
+    ? await changingRestrictions(db, () => tryStatements(db, sql))
+    : 'it was created in another database, which may still use it'
+  return { id, name, canceled, task: reason === null ? null : { reason, sql } }
+}
+
+/** All tokens, the newest first. */
+export async function listTokens(db: Queryable): Promise<readonly ListedToken[]> {
+  const { rows } = await db.query<ListedToken>(
+    `select ${granted}, t.created_at as "createdAt", t.expires_at as "expiresAt", t.revoked_at as "revokedAt"
+     from sync.access_tokens t order by t.id desc`,
+  )
+  return rows
+}
+
+/** The SQL that creates the role of a token again, as after a restore into another cluster. */
+export async function missingRole(db: Queryable, token: ListedToken): Promise<readonly string[]> {
+  const { rows } = await db.query<{ me: string }>('select current_user::text as me')
+  return await creationOf(db, token, [rows[0]?.me ?? ''])
+}
+
+/** Tokens by number, without those that are revoked. One look by the key. */
+export async function findTokens(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, KnownToken>> {
+  const { rows } = await db.query<KnownToken>(
+    `select ${granted}, t.hash, (select mirror.feed_epoch())::text as history
+     from sync.access_tokens t where t.id = any($1::bigint[]) and t.revoked_at is null`,
+    [ids],
+  )
+  return new Map(rows.map((token) => [token.id, token]))
+}
+
+/** Does a role belong to a token? */
+export async function isTokenRole(db: Queryable, role: string): Promise<boolean> {
+  const { rowCount } = await db.query('select from sync.access_tokens where role = $1', [role])
+  return rowCount !== 0
+}

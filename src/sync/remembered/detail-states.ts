@@ -1,0 +1,88 @@
+// What is known of records before their details are read: what was read of them, and what their list said.
+
+import type { StreamDef } from '../../catalog/types.ts'
+import { on, type Queryable } from '../../database/sql.ts'
+import { askedJoin, rememberedJoin } from '../../mirror/records.ts'
+import { isExpected } from '../due/due.ts'
+import type { KeptAnswers } from './detail-tags.ts'
+
+export type DetailState = {
+  readonly hash: string | null
+  readonly readAt: Date | null
+  /** What makes it due has changed since. */
+  readonly expected: boolean
+  readonly projection: number
+  /** The answers with entity tags that they were made of; null: there are none, or they were not received whole for too long. */
+  readonly answers: KeptAnswers | null
+}
+
+/** The stored states of the details of these keys. `maxAgeMs`: answers are received in full once in this time. */
+export async function detailStates(
+  db: Queryable,
+  stream: StreamDef,
+  keys: readonly string[],
+  maxAgeMs: number,
+): Promise<ReadonlyMap<string, DetailState>> {
+  const { rows } = await db.query<DetailState & { key: string }>(
+    `select d.key, d.detail_hash as hash, d.detail_read_at as "readAt", d.projection, g.answers,
+       ${isExpected(stream, 'd.key')} as expected
+     from unnest($1::text[]) as asked(key)
+     cross join lateral (select * from sync.records d where d.stream = $2 and d.key = asked.key offset 0) d
+     left join lateral (select answers from sync.detail_tags g where g.stream = d.stream and g.key = d.key
+       and g.detail_hash = d.detail_hash and g.read_at > clock_timestamp() - $3::float8 * interval '1 ms' offset 0) g on true`,
+    [[...new Set(keys)], stream.name, maxAgeMs],
+  )
+  return new Map(rows.map(({ key, ...state }) => [key, state]))
+}
+
+/** What a list showed of a record. */
+export type Listed = {
+  readonly hash: string
+  /**
+   * The row is still as the list brought it, and its details were never read. Later reads are compared with the row
+   * itself, which repairs a row that was edited by hand.
+   */
+  readonly mirrored: boolean
+}
+
+/** What the list (by its endpoint) showed of those of these records that are alive. */
+export async function listedRecords(
+  db: Queryable,
+  stream: StreamDef,
+  list: string,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, Listed>> {
+  const { rows } = await db.query<Listed & { key: string }>(
+    `select asked.key, r.list_hash as hash, r.detail_read_at is null and t._source = $3 as mirrored
+     from ${askedJoin(stream)} ${rememberedJoin} where r.list_hash is not null and t._deleted_at is null`,
+    [keys, stream.name, list],
+  )
+  return new Map(rows.map(({ key, ...listed }) => [key, listed]))
+}
+
+export type Seen = {
+  readonly since: Date
+  /** By its list as well as by its single. */
+  readonly byList: boolean
+}
+
+/** Was this record seen since then? */
+export async function isSeenSince(
+  db: Queryable,
+  stream: StreamDef,
+  key: string,
+  { since, byList }: Seen,
+): Promise<boolean> {
+  const seen = await on(db)
+    .selectFrom('sync.records')
+    .select('key')
+    .where('stream', '=', stream.name)
+    .where('key', '=', key)
+    // A record whose own read answered 404 was requested, not seen.
+    .where((eb) => (byList ? eb.lit(true) : eb('detail_hash', 'is distinct from', '')))
+    .where((eb) =>
+      eb(byList ? eb.fn<Date>('greatest', ['detail_read_at', 'listed_at']) : 'detail_read_at', '>=', since),
+    )
+    .executeTakeFirst()
+  return seen !== undefined
+}
