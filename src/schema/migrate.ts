@@ -139,9 +139,10 @@ async function upgrade(client: pg.PoolClient, signal: AbortSignal | undefined): 
   const { pending } = status
   refuseNewer(status)
   if (isCurrent(status) && (await roleGaps(client)).ungranted.length === 0) return [] // another migrate was here
-  // Older programs that still run find this before they write again (state/privacy). First of all: they may hold no lock and wait here.
+  // Older programs that still run find this before they write again (src/privacy). First of all: they hold no lock yet when they
+  // ask for it. The whole table: one that waited for the row would hold the table, which is altered below.
   await client.query(`do $$ begin if exists (select from pg_tables where schemaname = 'sync' and tablename = 'privacy')
-    then update sync.privacy set generation = generation + 1; end if; end $$`)
+    then lock table sync.privacy in access exclusive mode; update sync.privacy set generation = generation + 1; end if; end $$`)
   if (status.applied.length === 0) await assertNamesFree(client)
   // The same table as Kysely's own Migrator. That one takes a lock of the session, which a pooler passes on to the
   // next client.

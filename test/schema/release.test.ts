@@ -65,6 +65,30 @@ it('lets no older program start, which leaves everything as it is', async () => 
   expect(await applied()).toEqual(before)
 })
 
+it('is applied while an older program is about to write, and neither is ended by a deadlock', async () => {
+  await using database = await createTestDatabase()
+  const writer = await database.pool.connect()
+  try {
+    await writer.query('begin')
+    await writer.query('select from sync.privacy for share')
+    const migrated = asNewerProgram(() => migrate(database.url))
+    const waitsFor = async (what: string): Promise<boolean> =>
+      (
+        await database.pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like $1`,
+          [what],
+        )
+      ).rowCount === 1
+    await expect.poll(() => waitsFor('%generation%'), { timeout: 100_000 }).toBe(true)
+    const second = database.pool.query('begin; select from sync.privacy for share; commit')
+    await expect.poll(() => waitsFor('begin; select from sync.privacy%'), { timeout: 100_000 }).toBe(true)
+    await writer.query('commit')
+    await Promise.all([migrated, second])
+  } finally {
+    writer.release()
+  }
+})
+
 it('stops an older program that is running before it writes', async () => {
   await using database = await createTestDatabase()
   await using sandbox = await createSandbox({ size: 1 })
