@@ -1,10 +1,10 @@
 // Whether what the API shows can be what was sent to it. An API may rewrite what it takes: letters, white space, digits
 // after the cents, the spelling of an instant, the end of a long text. So values are compared in a normal form. Pure.
 
-import { canonicalDecimal } from '../api/wire/decimal.ts'
 import { isObject, type Json, textOf } from '../api/wire/json.ts'
 import type { BodyField } from '../catalog/types.ts'
 import { dayOf, instantOf } from '../date-time.ts'
+import { canonicalDecimal } from '../decimal.ts'
 import { writeShape } from './values.ts'
 
 export type Likeness =

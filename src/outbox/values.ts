@@ -2,7 +2,6 @@
 // the mirror can't show. Pure. The API reads and writes some fields differently: countries by code, methods by id
 // (docs/sources.md, differences, silence).
 
-import { canonicalDecimal } from '../api/wire/decimal.ts'
 import {
   fieldAt,
   isObject,
@@ -15,6 +14,7 @@ import {
   textOf,
 } from '../api/wire/json.ts'
 import type { BodyField } from '../catalog/types.ts'
+import { canonicalDecimal } from '../decimal.ts'
 
 /** Members by which the API names a currency-like value that comes as an object. */
 const codeMembers = ['code', 'iso', 'id'] as const

@@ -2,9 +2,9 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { canonicalDecimal } from '../../src/api/wire/decimal.ts'
 import type { Json, JsonObject } from '../../src/api/wire/json.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
+import { canonicalDecimal } from '../../src/decimal.ts'
 import { mergeChange, type OnConflict, overlayBase } from '../../src/outbox/merge.ts'
 import { sameValue } from '../../src/outbox/values.ts'
 

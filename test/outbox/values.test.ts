@@ -1,9 +1,9 @@
 // The shape in which a field is written, and when two values of it mean the same.
 
 import { describe, expect, it } from 'vitest'
-import { canonicalDecimal } from '../../src/api/wire/decimal.ts'
 import { type Json, LosslessNumber } from '../../src/api/wire/json.ts'
 import type { BodyField } from '../../src/catalog/types.ts'
+import { canonicalDecimal } from '../../src/decimal.ts'
 import { readValue, sameValue, writeShape } from '../../src/outbox/values.ts'
 
 const field = (type: BodyField['type'], more: Partial<BodyField> = {}): BodyField => ({

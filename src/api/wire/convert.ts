@@ -2,7 +2,7 @@
 
 import type { ColumnType } from '../../catalog/types.ts'
 import { dateTimeForSql, dayOf } from '../../date-time.ts'
-import { canonicalDecimal } from './decimal.ts'
+import { canonicalDecimal } from '../../decimal.ts'
 import { type Json, stringifyJson, textOf } from './json.ts'
 
 type Converted = { readonly ok: true; readonly text: string | null } | { readonly ok: false; readonly expected: string }

@@ -2,8 +2,8 @@
 // cannot store is cleaned. Owns the `Json` type; knows nothing of HTTP.
 
 import { isLosslessNumber, LosslessNumber, parse as parseLossless, stringify as stringifyLossless } from 'lossless-json'
+import { canonicalDecimal } from '../../decimal.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { canonicalDecimal } from './decimal.ts'
 
 export { isLosslessNumber, LosslessNumber }
 

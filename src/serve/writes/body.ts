@@ -1,9 +1,9 @@
 // From the body of a request to the fields of a change. Members that can't be written are ignored, as the API ignores them,
 // so that a record may be sent back as it was read. Pure.
 
-import { canonicalDecimal } from '../../api/wire/decimal.ts'
 import { isObject, type Json, type JsonObject, LosslessNumber, textOf } from '../../api/wire/json.ts'
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
+import { canonicalDecimal } from '../../decimal.ts'
 import { referredChange } from '../../outbox/change.ts'
 import { writeShape } from '../../outbox/values.ts'
 import { isVeiled, personalFields } from '../../outbox/veil.ts'

@@ -3,10 +3,10 @@
 // a three-way merge asks of its base. Pure.
 
 import { createHash } from 'node:crypto'
-import { canonicalDecimal } from '../../api/wire/decimal.ts'
 import { isObject, type Json, type JsonObject, stringifyJson, textOf } from '../../api/wire/json.ts'
 import type { BodyField, StreamDef, WriteDef } from '../../catalog/types.ts'
 import { writes } from '../../catalog/writes.ts'
+import { canonicalDecimal } from '../../decimal.ts'
 import { shownValue, writeShape } from '../../outbox/values.ts'
 
 /** 36 bits of a hash: two values of a field have the same mark once in 70 billion. */
