@@ -23,7 +23,8 @@ export type Lease = {
 }
 
 /**
- * Takes or extends the lease; null: another worker has it.
+ * Takes or extends the lease; null: another worker has it. A worker that has just started does not wait for the next attempt
+ * of the one before: you may have repaired the receiver.
  * @param address identifies the present address: a new one is tried immediately
  */
 export async function takeLease(
@@ -41,7 +42,7 @@ export async function takeLease(
          attempts = case when s.address is distinct from $3 then 0 else s.attempts end,
          failing_since = case when s.address is not distinct from $3 then s.failing_since end,
          last_error = case when s.address is not distinct from $3 then s.last_error end,
-         next_attempt_at = case when s.address is not distinct from $3 then s.next_attempt_at end
+         next_attempt_at = case when s.address = $3 and s.owner = $2 and s.lease_until is not null then s.next_attempt_at end
        where s.lease_until is null or s.lease_until < clock_timestamp() or s.owner = $2
          and (s.address is distinct from $3 or s.lease_until < clock_timestamp() + $5 * interval '1 ms')
        returning s.*
@@ -90,6 +91,16 @@ export async function noteFailure(
     .set({ attempts: sql`attempts + 1`, last_error: error, next_attempt_at: inMs(waitMs) })
     .set({ failing_since: sql`coalesce(failing_since, clock_timestamp())` })
     .executeTakeFirst()
+}
+
+/** Makes the next attempt due now, if it goes to this address. */
+export async function hurrySender(db: Queryable, name: SenderName, address: string): Promise<void> {
+  await on(db)
+    .updateTable('sync.senders')
+    .set({ next_attempt_at: null })
+    .where('name', '=', name)
+    .where('address', '=', address)
+    .execute()
 }
 
 /** Gives the lease back, so that another worker need not wait until it runs out. */

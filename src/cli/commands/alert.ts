@@ -6,8 +6,10 @@ import { createPost } from '../../messages/post.ts'
 import { shownReceiver } from '../../text.ts'
 import type { CommandContext } from '../context.ts'
 import { print } from '../terminal/output.ts'
+import { hurry } from './webhook.ts'
 
-export async function runAlert({ config, signal }: CommandContext): Promise<void> {
+export async function runAlert(context: CommandContext): Promise<void> {
+  const { config, signal } = context
   const { alertUrl: address, api } = config
   if (address === null)
     throw new BoatMirrorError('USAGE', 'ALERT_URL is not set, so there is no receiver.', {
@@ -20,6 +22,7 @@ export async function runAlert({ config, signal }: CommandContext): Promise<void
     const result = await post.send(bodyFor(address, testMessage(place, new Date())), {}, signal)
     if (result.kind !== 'accepted')
       throw new BoatMirrorError('MESSAGE_REFUSED', `The receiver did not accept the message: ${result.error}`)
+    await hurry(context, 'alert', address)
     print(`${shownReceiver(address)} accepted the message.`)
   } finally {
     await post.close()

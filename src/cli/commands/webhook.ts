@@ -1,13 +1,15 @@
 // `webhook`: tries the receiver, shows what was sent to it, and sends it again.
 
 import type { Config } from '../../config.ts'
-import { BoatMirrorError } from '../../errors.ts'
+import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { createPost } from '../../messages/post.ts'
+import { fingerprint } from '../../messages/sender.ts'
 import { signedHeaders, testBody } from '../../messages/webhook/batch.ts'
 import { newMessageId } from '../../messages/webhook/batch-store.ts'
 import { replayFrom } from '../../messages/webhook/replay.ts'
 import { listDeliveries } from '../../mirror/webhook-deliveries.ts'
+import { hurrySender, type SenderName } from '../../database/senders.ts'
 import { shownReceiver } from '../../text.ts'
 import type { CommandContext, Json } from '../context.ts'
 import { print, printJson, table } from '../terminal/output.ts'
@@ -20,7 +22,18 @@ function receiverOf({ webhookUrl: address, webhookSecrets: secrets }: Config) {
   })
 }
 
-export async function runTest({ config, signal }: CommandContext, { json }: Json): Promise<void> {
+/** A worker that waits before it tries the receiver again tries now. The test is as good without a database. */
+export async function hurry(context: CommandContext, name: SenderName, address: string): Promise<void> {
+  try {
+    await using opened = await context.openDatabase()
+    await hurrySender(opened.database.pool, name, fingerprint(address))
+  } catch (error) {
+    context.log.debug({ event: 'sender_not_hurried', sender: name, reason: messageOf(error) })
+  }
+}
+
+export async function runTest(context: CommandContext, { json }: Json): Promise<void> {
+  const { config, signal } = context
   const { address, secrets } = receiverOf(config)
   const post = createPost({ variable: 'WEBHOOK_URL', address, proxies: config.api.proxies })
   const call = { id: newMessageId(), body: testBody(new Date()) }
@@ -30,6 +43,7 @@ export async function runTest({ config, signal }: CommandContext, { json }: Json
     const durationMs = Math.round(performance.now() - began)
     if (result.kind === 'failed')
       throw new BoatMirrorError('MESSAGE_REFUSED', `The receiver did not accept the test: ${result.error}`)
+    await hurry(context, 'webhook', address)
     const { status } = result
     if (json) return printJson({ id: call.id, url: shownReceiver(address), status, durationMs })
     print(`${shownReceiver(address)} accepted the test ${call.id}: ${status} after ${durationMs} ms.`)
