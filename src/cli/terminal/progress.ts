@@ -135,9 +135,9 @@ export function lineView(stream: { write(line: string): unknown }, { tellsRuns =
   }
 }
 
-/** Only totals, as lines of the log: finished runs have theirs already. */
+/** Only totals, as lines of the log for who looks closely: it is quiet while all is well, and finished runs have their line. */
 function logView(log: Logger): View {
-  return lineView({ write: (line) => log.info({ event: 'progress' }, line.trimEnd()) }, { tellsRuns: false })
+  return lineView({ write: (line) => log.debug({ event: 'progress' }, line.trimEnd()) }, { tellsRuns: false })
 }
 
 /** Bars keep their lines for the whole sync and are filled with whatever runs, so that nothing jumps. */
