@@ -1,10 +1,13 @@
 // The mirror for your program: the commands as functions. It reads neither environment nor files, and works only
 // while one of its functions is running.
 
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely'
+import type { PoolClient } from 'pg'
 import { type App, noApi, openApp } from './app.ts'
 import { existingStream } from './catalog/catalog.ts'
 import { type Config, readOptions, type SettingOptions } from './config.ts'
+import { typesWith } from './database/database.ts'
+import { queryableOn } from './database/query-runner.ts'
 import type { MirrorDatabase } from './database/schema.generated.ts'
 import { translateDatabaseError } from './database/sql-states.ts'
 import { BoatMirrorError } from './errors.ts'
@@ -15,6 +18,7 @@ import type { StatusFacts } from './inspect/status.ts'
 import { assertKnownStreams } from './jobs/schedule.ts'
 import { syncNow, workOn } from './jobs/sync-now.ts'
 import type { SyncWorkerOptions } from './jobs/worker.ts'
+import { type Exact, parseForProgram } from './json/plain.ts'
 import { createLogger } from './log.ts'
 import { changes, type Feed, type FeedOptions } from './mirror/changes.ts'
 import { assertOptions } from './near-names.ts'
@@ -53,7 +57,7 @@ export type SyncResult = {
 
 export type RefreshOptions = {
   /** One record, its key as in the change log: `{ id: 42 }`; without it the stream and what it hangs below. */
-  readonly key?: Readonly<Record<string, string | number>> | null
+  readonly key?: Readonly<Record<string, Exact>> | null
   readonly signal?: AbortSignal
 }
 
@@ -87,19 +91,19 @@ export type Mirror = {
    * @returns sync.decisions.id
    * @throws BoatMirrorError NOT_FOUND; USAGE in a state where it means nothing, and beyond OUTBOX_LIMIT; PLAN_CHANGED
    */
-  retry(id: string | number, options?: DecisionOptions): Promise<string>
+  retry(id: Exact, options?: DecisionOptions): Promise<string>
   /** Cancels a change that is not on its way; what refers to it is blocked. Returns and throws as `retry`. */
-  cancel(id: string | number, options?: DecisionOptions): Promise<string>
+  cancel(id: Exact, options?: DecisionOptions): Promise<string>
   /**
    * Ends a conflict, or decides about a change whose answer was lost, as `outbox.resolve` does. A worker, or the next `push`,
    * carries out what needs the API. Returns and throws as `retry`.
    */
-  resolve(id: string | number, choice: Choice, options?: ResolveOptions): Promise<string>
+  resolve(id: Exact, choice: Choice, options?: ResolveOptions): Promise<string>
   /**
    * Lets the deletions happen that a run holds back, as `sync.release` does. A worker, or the next `sync`, confirms each of them
    * with the API first. Returns and throws as `retry`.
    */
-  release(runId: string | number, options?: DecisionOptions): Promise<string>
+  release(runId: Exact, options?: DecisionOptions): Promise<string>
   /**
    * Stops reading a stream, and the streams below it, until `resume`, as `sync.pause` does; a running run ends first.
    * @returns sync.decisions.id
@@ -137,6 +141,14 @@ export async function openMirror({ migrate = false, ...options }: MirrorOptions)
   return mirrorOf(await openApp({ config, log, apiUrl, sandbox: false, schema, patienceMs, onFenced }), closing)
 }
 
+const types = typesWith(parseForProgram)
+
+/** A connection whose results are those of a program: numbers in JSON that JavaScript would round are text. */
+const forProgram = (client: PoolClient): PostgresPoolClient => {
+  const query = (text: string, values: unknown[]) => client.query({ text, values, types })
+  return { query, release: () => client.release() } as unknown as PostgresPoolClient
+}
+
 function mirrorOf(app: App, closing: AbortController): Mirror {
   const { config, database, log, syncContext, pushContext, clock } = app
   const underWay = new Set<Promise<unknown>>()
@@ -152,8 +164,10 @@ function mirrorOf(app: App, closing: AbortController): Mirror {
     underWay.add(running)
     return await running.finally(() => underWay.delete(running))
   }
-  const pool = { connect: () => database.pool.connect(), end: async () => {} } // closed with the mirror
+  const connect = async (): Promise<PostgresPoolClient> => forProgram(await database.pool.connect())
+  const pool = { connect, end: async () => {} } // closed with the mirror
   const db = new Kysely<MirrorDatabase>({ dialect: new PostgresDialect({ pool }) })
+  const queries = queryableOn(db)
   /**
    * A separate queue for each call: BullMQ binds its objects to the connections it is given, and releases them
    * together.
@@ -174,7 +188,7 @@ function mirrorOf(app: App, closing: AbortController): Mirror {
     await decideStream(database.pool, what, about, byOptions(options)).catch(translated)
   const ofChange = async (
     what: 'retry' | 'cancel' | Choice,
-    id: string | number,
+    id: Exact,
     { resultId, ...options }: ResolveOptions = {},
   ) => {
     const wish = { what, id: idGiven(id), ...(resultId === undefined ? {} : { resultId: idGiven(resultId) }) }
@@ -210,7 +224,7 @@ function mirrorOf(app: App, closing: AbortController): Mirror {
           const { held } = await pusher.drain(signal, { until: 'settled' })
           signal.throwIfAborted()
           return {
-            changes: (await listChanges(database.pool, { since, limit: listedChanges })).map(changeFacts),
+            changes: (await listChanges(queries, { since, limit: listedChanges })).map(changeFacts),
             needPerson: await changesForPerson(database.pool),
             held,
           }
@@ -224,7 +238,7 @@ function mirrorOf(app: App, closing: AbortController): Mirror {
     release: async (runId, options) => await ofStream('release', idGiven(runId), options),
     pause: async (stream, options) => await ofStream('pause', existingStream(stream).name, options),
     resume: async (stream, options) => await ofStream('resume', existingStream(stream).name, options),
-    status: () => readStatus(config, { database, url: app.databaseUrl }, null).catch(translated),
+    status: () => readStatus(config, { database: { pool: queries }, url: app.databaseUrl }, null).catch(translated),
     changes: (options) => changes(db, options),
     close: async () => {
       closing.abort(new BoatMirrorError('ABORTED', 'The mirror was closed.'))

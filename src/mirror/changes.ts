@@ -4,6 +4,7 @@ import { existingStream } from '../catalog/catalog.ts'
 import { sleep } from '../clock.ts'
 import { type QueryRunner, queryableOn } from '../database/query-runner.ts'
 import { BoatMirrorError } from '../errors.ts'
+import { parseForProgram } from '../json/plain.ts'
 import { assertOptions } from '../near-names.ts'
 import { followFeed, placeOf } from './follow.ts'
 
@@ -16,7 +17,7 @@ export type FeedChange = {
   readonly key: Readonly<Record<string, unknown>>
   readonly operation: 'insert' | 'update' | 'delete'
   readonly changedAt: Date
-  /** Column → before and after. */
+  /** Column → before and after; a number that JavaScript would round is text. */
   readonly diff: Readonly<Record<string, readonly [unknown, unknown]>>
 }
 
@@ -72,7 +73,7 @@ export function changes(db: QueryRunner, options: FeedOptions = {}): Feed {
         if (streams !== undefined && !streams.includes(entry.stream)) continue
         signal?.throwIfAborted()
         open = given = entry.cursor
-        yield { ...entry, key: JSON.parse(key), diff: JSON.parse(diff) }
+        yield { ...entry, key: parseForProgram(key), diff: parseForProgram(diff) } as FeedChange
       }
       // Skipped changes are acknowledged, too: a consumer of quiet streams must not fall behind.
       const last = entries.at(-1)?.cursor

@@ -3,6 +3,7 @@
 
 import { type QueryRunner, queryableOn } from '../database/query-runner.ts'
 import { BoatMirrorError } from '../errors.ts'
+import { type Exact, givenJson, stringifyJson } from '../json/plain.ts'
 import { assertOptions } from '../near-names.ts'
 import { refusedDecision } from '../sync/refused-decision.ts'
 
@@ -16,13 +17,15 @@ export type Choice = 'local' | 'remote' | 'took_effect' | 'did_not'
 
 export type ResolveOptions = DecisionOptions & {
   /** Of `took_effect`: the id of the record that the change made; needed where other changes wait for it. */
-  readonly resultId?: string | number
+  readonly resultId?: Exact
 }
 
-/** An id as SQL takes it. @throws BoatMirrorError USAGE for what is none */
-export function idGiven(id: string | number): string {
-  if (/^-?\d{1,18}$/.test(String(id))) return String(id)
-  throw new BoatMirrorError('USAGE', `${JSON.stringify(id)} is not an id. It must be a whole number.`)
+/** An id as SQL takes it. @throws BoatMirrorError USAGE for what is none, and for a number that JavaScript has rounded */
+export function idGiven(id: Exact): string {
+  givenJson('The id', id)
+  const text = String(id)
+  if (/^-?\d{1,19}$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)) return text
+  throw new BoatMirrorError('USAGE', `${stringifyJson(text)} is not an id. It must be a whole number.`)
 }
 
 const choices: readonly string[] = ['local', 'remote', 'took_effect', 'did_not'] satisfies readonly Choice[]
@@ -32,7 +35,7 @@ export function choiceGiven(choice: Choice): Choice {
   if (choices.includes(choice)) return choice
   throw new BoatMirrorError(
     'USAGE',
-    `${JSON.stringify(choice)} is not a choice. It must be one of ${choices.join(', ')}.`,
+    `${stringifyJson(choice)} is not a choice. It must be one of ${choices.join(', ')}.`,
   )
 }
 
@@ -61,11 +64,11 @@ async function decide(
  * @throws BoatMirrorError NOT_FOUND; USAGE in a state where it means nothing, and beyond OUTBOX_LIMIT; PLAN_CHANGED;
  * DATABASE_PRIVILEGE where the role may not
  */
-export const retryChange = async (db: QueryRunner, id: string | number, options: DecisionOptions = {}) =>
+export const retryChange = async (db: QueryRunner, id: Exact, options: DecisionOptions = {}) =>
   await decide(db, 'outbox.retry', [idGiven(id)], options)
 
 /** Cancels a change that is not on its way; what refers to it is blocked: `outbox.cancel`. Returns and throws as {@link retryChange}. */
-export const cancelChange = async (db: QueryRunner, id: string | number, options: DecisionOptions = {}) =>
+export const cancelChange = async (db: QueryRunner, id: Exact, options: DecisionOptions = {}) =>
   await decide(db, 'outbox.cancel', [idGiven(id)], options)
 
 /**
@@ -74,7 +77,7 @@ export const cancelChange = async (db: QueryRunner, id: string | number, options
  */
 export const resolveChange = async (
   db: QueryRunner,
-  id: string | number,
+  id: Exact,
   choice: Choice,
   { resultId, ...options }: ResolveOptions = {},
 ) =>
@@ -89,7 +92,7 @@ export const resolveChange = async (
  * Lets the deletions happen that a run holds back: `sync.release`. A worker confirms each of them with the API first.
  * Returns and throws as {@link retryChange}.
  */
-export const releaseRun = async (db: QueryRunner, runId: string | number, options: DecisionOptions = {}) =>
+export const releaseRun = async (db: QueryRunner, runId: Exact, options: DecisionOptions = {}) =>
   await decide(db, 'sync.release', [idGiven(runId)], options)
 
 /**

@@ -1,24 +1,25 @@
 // outbox.enqueue for TypeScript: commands typed per operation from the catalog, inside the caller's own transaction.
 
 import type { BodyField } from '../catalog/types.ts'
-import type { Operation, ParamOf, WriteLiteral } from '../catalog/writes.ts'
+import { type Operation, type ParamOf, type WriteLiteral, writes } from '../catalog/writes.ts'
 import { type QueryRunner, queryableOn } from '../database/query-runner.ts'
 import { sqlStateOf } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
+import { type Exact, exactNumber, givenJson } from '../json/plain.ts'
 import { assertOptions } from '../near-names.ts'
 
 /** The result of an earlier change. */
-export type Reference = { readonly change: number }
+export type Reference = { readonly change: Exact }
 
 /** Refers to the result of a change that {@link enqueue} returned. */
-export const resultOf = (changeId: string): Reference => ({ change: Number(changeId) })
+export const resultOf = (changeId: string): Reference => ({ change: exactNumber(changeId) ?? changeId })
 
 type Literal<O extends Operation> = Extract<WriteLiteral, { readonly operation: O }>
 
 type Plain = {
   string: string
-  integer: number
-  number: number
+  integer: Exact
+  number: Exact
   boolean: boolean
   date: string
   email: string
@@ -45,7 +46,7 @@ type FieldsOf<F extends BodyField> = { readonly [R in Required<F> as R['name']]:
 }
 
 /** The path parameters of an operation. */
-export type TargetOf<O extends Operation> = { readonly [P in ParamOf<Literal<O>['endpoint']>]: number | Reference }
+export type TargetOf<O extends Operation> = { readonly [P in ParamOf<Literal<O>['endpoint']>]: Exact | Reference }
 
 /** The body of an operation: absent leaves a field, null clears it. */
 export type BodyOf<O extends Operation> = FieldsOf<Literal<O>['body'][number]>
@@ -86,10 +87,16 @@ const unstorable: ReadonlySet<string> = new Set(['22P05', '22P02', '22003', '540
 export async function enqueue<O extends Operation>(trx: KyselyTransaction, command: Command<O>): Promise<string> {
   assertOptions(command, ['operation', 'target', 'body', 'options'])
   const { operation, target, body = {}, options = {} } = command
+  const write = writes.find((each) => each.operation === operation)
+  const isDecimal = (name: string) =>
+    write?.body.some((field) => field.name === name && field.type === 'number') === true
+  const parts = Object.entries({ target, body, options }).map(([part, given]) =>
+    givenJson(`${operation}: ${part}`, given, isDecimal),
+  )
   try {
     const { rows } = await queryableOn(trx).query<{ id: string }>(
       'select outbox.enqueue($1, $2::jsonb, $3::jsonb, $4::jsonb)::text as id',
-      [operation, ...[target, body, options].map((part) => JSON.stringify(part))],
+      [operation, ...parts],
     )
     return String(rows[0]?.id)
   } catch (error) {

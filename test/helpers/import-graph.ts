@@ -39,6 +39,7 @@ const foundation = [
   'format',
   'hints',
   'hosts',
+  'json',
   'process-name',
 ]
 const withSettings = ['cli', 'index', 'library', 'app', 'jobs', 'web', 'serve']
@@ -60,6 +61,7 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   decimal: [],
   hints: [],
   hosts: [],
+  json: ['decimal', 'errors'],
   lazy: [],
   memo: [],
   'near-names': ['errors'],

@@ -274,6 +274,11 @@ begin
   if jsonb_typeof(body) <> 'object' then perform outbox.refuse(format('%s: body is %s. It must be an object of %s.', operation, outbox.shown(body), outbox.names(spec.body))); end if;
   if jsonb_typeof(options) <> 'object' then perform outbox.refuse(format('%s: options is %s. It must be an object of reference, expires_at, on_conflict, base.', operation, outbox.shown(options))); end if;
   perform outbox.check_options(operation, spec, options);
+  target := outbox.with_numbers(spec.target, target);
+  body := outbox.with_numbers(spec.body, body);
+  if jsonb_typeof(options->'base') = 'object' then
+    options := options || jsonb_build_object('base', outbox.with_numbers(spec.body, options->'base'));
+  end if;
 
   -- the same again is the same change
   if options ? 'reference' then

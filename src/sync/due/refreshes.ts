@@ -8,6 +8,7 @@ import type { RepeatableStep } from '../../database/repeatable-step.ts'
 import { fillSql, keyTextSql, literal, now, on, type Queryable } from '../../database/sql.ts'
 import { isDataError, sqlStateOf } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
+import { givenJson } from '../../json/plain.ts'
 import { refreshTrigger } from '../runs/runs.ts'
 import refresh from './refresh.sql'
 
@@ -101,7 +102,7 @@ export async function askRefresh(
   try {
     const { rows } = await db.query<{ id: string }>('select mirror.refresh($1, $2::jsonb)::text as id', [
       stream,
-      key === null ? null : JSON.stringify(key),
+      key === null ? null : givenJson(`${stream}: key`, key),
     ])
     return rows[0]?.id ?? ''
   } catch (error) {
