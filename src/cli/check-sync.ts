@@ -1,6 +1,7 @@
 // `sync --check` on a terminal: a line per stream while it reads, then a table of differences.
 
 import { count } from '../format.ts'
+import { stringifyJson } from '../json/plain.ts'
 import type { Logger } from '../log.ts'
 import { type CheckOptions, checkStreams } from '../sync/check/check.ts'
 import { isDifferent, type StreamCheck } from '../sync/check/tally.ts'
@@ -66,4 +67,4 @@ function detailsOf(check: StreamCheck): string[] {
   ]
 }
 
-const shown = (value: unknown): string => oneLine(JSON.stringify(value) ?? 'nothing', 60)
+const shown = (value: unknown): string => (value === undefined ? 'nothing' : oneLine(stringifyJson(value), 60))

@@ -2,6 +2,7 @@
 
 import type { StreamDef } from '../catalog/types.ts'
 import { BoatMirrorError } from '../errors.ts'
+import { readJson } from '../json/lossless.ts'
 
 /**
  * The parts of a key in order: one argument each, or as one argument the JSON that is shown elsewhere, an array of
@@ -25,7 +26,7 @@ export function recordKey(stream: StreamDef, given: readonly string[]): readonly
 function partsOfJson({ key }: StreamDef, text: string): readonly string[] | null {
   if (!/^[[{]/.test(text)) return null
   try {
-    const parsed: unknown = JSON.parse(text)
+    const parsed: unknown = readJson(text)
     if (Array.isArray(parsed)) return parsed.map(String)
     const values = Object.entries(parsed as Readonly<Record<string, unknown>>)
     return values.length === key.length && values.every(([name]) => key.includes(name))

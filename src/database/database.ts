@@ -4,6 +4,7 @@
 import pg from 'pg'
 import { sleep } from '../clock.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
+import { readJson } from '../json/lossless.ts'
 import { atMostEvery, type Logger } from '../log.ts'
 import type { Queryable } from './sql.ts'
 import { isConnectionError, isRepeatable, sqlStateOf, translateDatabaseError } from './sql-states.ts'
@@ -62,24 +63,42 @@ const unreported = [
   ['jit', 'off'], // compiling takes longer than any of our statements
 ] as const
 
-const dateOid = 1082
+const { DATE, JSON: json, JSONB } = pg.types.builtins
+const [textArrayOid, numericArrayOid, jsonArrayOid, jsonbArrayOid] = [1009, 1231, 199, 3807] as const
 
-/** A `date` stays text: pg would make it an instant in the host's own time zone. */
-const parsers: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === dateOid
-      ? (text: string) => text
-      : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
+type Texts = readonly (Texts | string | null)[]
+
+/**
+ * How pg reads values. A `date` stays text: pg would make it an instant in the host's own time zone. So do decimals in
+ * an array, which pg would round. `readJson`: JSON.parse would round, too.
+ */
+export function typesWith(readJson: (text: string) => unknown): pg.CustomTypesConfig {
+  const texts: (text: string) => Texts = pg.types.getTypeParser(textArrayOid as number)
+  const readEach = (given: Texts | string | null): unknown =>
+    typeof given === 'string' ? readJson(given) : (given?.map(readEach) ?? null)
+  const readAll = (text: string): unknown => readEach(texts(text))
+  const own = new Map<number, (text: string) => unknown>([
+    [DATE, (text) => text],
+    [json, readJson],
+    [JSONB, readJson],
+    [jsonArrayOid, readAll],
+    [jsonbArrayOid, readAll],
+    [numericArrayOid, texts],
+  ])
+  const getTypeParser = (oid: number, format?: 'text') => own.get(oid) ?? pg.types.getTypeParser(oid, format)
+  return { getTypeParser: getTypeParser as typeof pg.types.getTypeParser }
 }
 
-/** Connection settings that every connection of the program shares: timeouts, keep-alive, dates as text. */
+const types = typesWith(readJson)
+
+/** Connection settings that every connection of the program shares: timeouts, keep-alive, how values are read. */
 export function clientConfig(url: string, applicationName: string): pg.ClientConfig {
   return {
     connectionString: url,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
-    types: parsers,
+    types,
   }
 }
 
@@ -129,7 +148,7 @@ function connectionLog(log: Logger): (error: Error) => void {
   }
 }
 
-/** bigint and numeric come back as text, timestamptz as Date, date as text. Opens no connection before the first query. */
+/** bigint and numeric come back as text, timestamptz as Date, date as text, JSON without loss. Opens no connection before the first query. */
 export function openDatabase(options: DatabaseOptions): Database {
   const { url, log } = options
   const statementTimeoutMs = options.statementTimeoutMs ?? defaultStatementTimeoutMs

@@ -247,7 +247,7 @@ async function fill(writing: Writing, { stream, rows, onlyEmpty = false }: Fille
   tallyOf(writing, stream)
   const diffs = await setAnew(writing, stream, fillStatement(stream, columns, onlyEmpty), [...keys, ...values])
   for (const { column, names } of followersByColumn(stream.name))
-    await makeDue(writing.client, names, [...new Set(diffs.flatMap((diff) => diff[column]?.[0] ?? []))])
+    await makeDue(writing.client, names, [...new Set(diffs.flatMap((diff) => diff[column]?.[0] ?? []).map(String))])
 }
 
 /** Runs a statement that sets columns of rows that are there. Returns what changed in each. */

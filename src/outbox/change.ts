@@ -1,8 +1,9 @@
 // A change as the pusher holds it: the row of outbox.queue, parsed without loss.
 
-import { isObject, type Json, type JsonObject, parseExact, parseJson, stringifyJson, textOf } from '../api/wire/json.ts'
+import { isObject, type Json, type JsonObject, parseExact, stringifyJson, textOf } from '../api/wire/json.ts'
 import type { BodyField, WriteDef } from '../catalog/types.ts'
 import { writeNamed } from '../catalog/writes.ts'
+import { readJson } from '../json/lossless.ts'
 import type { OnConflict } from './merge.ts'
 import type { Status } from './states.ts'
 
@@ -87,8 +88,8 @@ export type ChangeRow = {
   id: string
   operation: string
   status: Status
-  target: string
-  body: string | null
+  target: JsonObject
+  body: JsonObject | null
   aggregate: string
   enqueued_by: string
   seen_at: Date
@@ -97,37 +98,30 @@ export type ChangeRow = {
   looks: number
   fence: string
   on_conflict: OnConflict
-  base: string
+  base: JsonObject
   given_base: string[]
   overwrites: boolean
   veiled: boolean
   kept_remote: string[]
   left_out: string[]
   proof: string | null
-  request: string | null
+  request: SentRequest | null
   departed: boolean
   sent_at: Date | null
   deadline: Date | null
   expires_at: Date | null
   warning: string | null
-  results: string | null
+  results: JsonObject | null
 }
 
-/** The columns of a {@link ChangeRow}; JSON as text, so that no digit is lost. */
-export const changeColumns = `q.id, q.operation, q.status, q.target::text, q.body::text, q.aggregate, q.enqueued_by,
-  greatest(q.enqueued_at, q.seen_at) as seen_at, q.seen_snapshot::text, q.attempts, q.looks, q.fence, q.on_conflict, q.base::text,
+/** The columns of a {@link ChangeRow}. */
+export const changeColumns = `q.id, q.operation, q.status, q.target, q.body, q.aggregate, q.enqueued_by,
+  greatest(q.enqueued_at, q.seen_at) as seen_at, q.seen_snapshot::text, q.attempts, q.looks, q.fence, q.on_conflict, q.base,
   array(select jsonb_object_keys(coalesce(nullif(q.options->'base', 'null'), '{}'))) as given_base,
   q.options->'base' is not distinct from 'null' as overwrites, q.veiled, q.kept_remote, q.left_out, q.proof::text,
-  q.request::text, q.departed, q.sent_at, q.deadline, q.expires_at, q.warning,
-  (select jsonb_object_agg(d.depends_on::text, c.result->'id')::text from outbox.dependencies d
+  q.request, q.departed, q.sent_at, q.deadline, q.expires_at, q.warning,
+  (select jsonb_object_agg(d.depends_on::text, c.result->'id') from outbox.dependencies d
    join outbox.queue c on c.id = d.depends_on where d.change_id = q.id and c.status = 'done') as results`
-
-const objectOf = (text: string | null): JsonObject => {
-  const value = text === null ? null : parseJson(text).value
-  return isObject(value) ? value : {}
-}
-
-const nullableObject = (text: string | null): JsonObject | null => (text === null ? null : objectOf(text))
 
 /** For outbox.queue.proof: what is exact goes as JSON text, since jsonb holds neither NUL nor halves of surrogate pairs. */
 export function storedEvidence({ before, sent, ...rest }: Evidence): Json {
@@ -137,7 +131,7 @@ export function storedEvidence({ before, sent, ...rest }: Evidence): Json {
 
 /** What outbox.queue.proof holds. */
 export function evidenceIn(text: string | null): Evidence {
-  const { exact, ...rest } = objectOf(text)
+  const { exact, ...rest } = readJson(text ?? '{}') as JsonObject
   return { ...rest, ...(typeof exact === 'string' ? (parseExact(exact) as JsonObject) : {}) }
 }
 
@@ -148,8 +142,8 @@ export function toChange(row: ChangeRow): Change {
     operation: row.operation,
     write: writeNamed(row.operation),
     status: row.status,
-    target: objectOf(row.target),
-    body: objectOf(row.body),
+    target: row.target,
+    body: row.body ?? {},
     aggregate: row.aggregate,
     enqueuedBy: row.enqueued_by,
     seenAt: row.seen_at,
@@ -158,20 +152,20 @@ export function toChange(row: ChangeRow): Change {
     verifications: row.looks,
     fence: row.fence,
     onConflict: row.on_conflict,
-    base: objectOf(row.base),
+    base: row.base,
     givenBase: row.given_base,
     overwrites: row.overwrites,
     veiled: row.veiled,
     keptRemote: row.kept_remote,
     leftOut: row.left_out,
     evidence: evidenceIn(row.proof),
-    request: nullableObject(row.request) as SentRequest | null,
+    request: row.request,
     dispatched: row.departed,
     sentAt: row.sent_at,
     deadline: row.deadline,
     expiresAt: row.expires_at,
     warning: row.warning,
-    results: new Map(Object.entries(objectOf(row.results))),
+    results: new Map(Object.entries(row.results ?? {})),
   }
 }
 

@@ -1,7 +1,7 @@
 // Whether what the API shows can be what was sent to it. An API may rewrite what it takes: letters, white space, digits
 // after the cents, the spelling of an instant, the end of a long text. So values are compared in a normal form. Pure.
 
-import { isObject, type Json, textOf } from '../api/wire/json.ts'
+import { isObject, type Json, stringifyJson, textOf } from '../api/wire/json.ts'
 import type { BodyField } from '../catalog/types.ts'
 import { dayOf, instantOf } from '../date-time.ts'
 import { canonicalDecimal } from '../decimal.ts'
@@ -96,7 +96,7 @@ export const leastAlike = (likenesses: readonly Likeness[]): Likeness =>
 function objectsAlike(field: BodyField, sent: Json, shown: Json, timeZone: string): Likeness {
   const naming = (field.members ?? []).filter((member) => member.required)
   if (!isObject(sent) || !isObject(shown) || naming.length === 0)
-    return JSON.stringify(sent) === JSON.stringify(shown) ? 'same' : 'unsaid'
+    return stringifyJson(sent) === stringifyJson(shown) ? 'same' : 'unsaid'
   return leastAlike(naming.map((member) => likeness(member, sent[member.name], shown[member.name], timeZone)))
 }
 

@@ -1,11 +1,12 @@
 // The request that a push would send, field by field, without sending or claiming anything.
 
-import { asRead, isObject, type Json, type JsonObject, parseJson } from '../api/wire/json.ts'
+import { asRead, isObject, type Json, type JsonObject } from '../api/wire/json.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { type Change, type ChangeRow, changeColumns, referredChange, toChange } from './change.ts'
 import type { PushContext } from './context.ts'
 import { prepareChange } from './deliver.ts'
 import { shownPath } from './dispatch.ts'
+import type { Conflict } from './merge.ts'
 import { sameValue, writeShape } from './values.ts'
 
 type FieldPreview = { readonly field: string; readonly from: Json; readonly to: Json }
@@ -85,12 +86,11 @@ function noteOf(outcome: Exclude<Awaited<ReturnType<typeof prepareChange>>, { ki
 }
 
 /** A change as it is once it was decided to send it again. */
-function decided(change: Change, what: SendingDecision, conflict: string | null): Change {
-  const sides = parseJson(conflict ?? '{}').value
-  const fields = isObject(sides) ? Object.entries(sides) : []
+function decided(change: Change, what: SendingDecision, conflict: Conflict | null): Change {
+  const fields = Object.entries(conflict ?? {})
   switch (what) {
     case 'local': {
-      const seen = fields.map(([name, side]) => [name, isObject(side) ? (side.remote ?? null) : null])
+      const seen = fields.map(([name, { remote }]) => [name, remote])
       return {
         ...change,
         base: { ...change.base, ...Object.fromEntries(seen) },
@@ -121,8 +121,8 @@ export async function previewDecision(
   id: string,
   what: SendingDecision,
 ): Promise<Preview | null> {
-  const { rows } = await context.database.pool.query<ChangeRow & { conflict: string | null }>(
-    `select ${changeColumns}, q.conflict::text from outbox.queue q where q.id = $1`,
+  const { rows } = await context.database.pool.query<ChangeRow & { conflict: Conflict | null }>(
+    `select ${changeColumns}, q.conflict from outbox.queue q where q.id = $1`,
     [id],
   )
   const [row] = rows

@@ -11,6 +11,7 @@ import {
   LosslessNumber,
   lostCharacter,
   someText,
+  stringifyJson,
   textOf,
 } from '../api/wire/json.ts'
 import type { BodyField } from '../catalog/types.ts'
@@ -78,13 +79,13 @@ export function sameValue(field: BodyField, left: Json | undefined, right: Json 
     if (x !== undefined) return x === numberLike(b)
   }
   const [x, y] = [textOf(a)?.trim(), textOf(b)?.trim()]
-  if (x === undefined || y === undefined) return JSON.stringify(a) === JSON.stringify(b)
+  if (x === undefined || y === undefined) return stringifyJson(a) === stringifyJson(b)
   return field.type === 'email' ? x.toLowerCase() === y.toLowerCase() : x === y
 }
 
 function sameMembers(field: BodyField, a: JsonObject, b: JsonObject): boolean {
   const naming = (field.members ?? []).filter((member) => member.required)
-  if (naming.length === 0) return JSON.stringify(a) === JSON.stringify(b)
+  if (naming.length === 0) return stringifyJson(a) === stringifyJson(b)
   return naming.every((member) => sameValue(member, a[member.name], b[member.name]))
 }
 

@@ -61,9 +61,9 @@ export function recall(
   candidates: readonly (Json | undefined)[],
 ): Json | undefined {
   if (!isVeiled(kept)) return kept
-  const sought = JSON.stringify(writeShape(field, kept ?? null))
+  const sought = stringifyJson(writeShape(field, kept ?? null))
   const standsFor = (each: Json | undefined): boolean =>
-    each !== undefined && each !== null && JSON.stringify(veil(privacy, field, each)) === sought
+    each !== undefined && each !== null && stringifyJson(veil(privacy, field, each)) === sought
   return candidates.find(standsFor) ?? kept
 }
 
@@ -119,9 +119,9 @@ export function recalledFields(
   for (const field of write.body) {
     if (!Object.hasOwn(kept, field.name) || !isVeiled(kept[field.name])) continue
     const value = kept[field.name] ?? null
-    const shown = JSON.stringify(writeShape(field, value))
+    const shown = stringifyJson(writeShape(field, value))
     const seen = given.includes(field.name)
-      ? among(field).find((each) => JSON.stringify(shownHash(privacy, field, each)) === shown)
+      ? among(field).find((each) => stringifyJson(shownHash(privacy, field, each)) === shown)
       : undefined
     recalled[field.name] = seen ?? recall(privacy, field, value, among(field)) ?? null
   }

@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely'
 import { now, on, type Queryable } from '../database/sql.ts'
+import { stringifyJson } from '../json/plain.ts'
 
 export type DetectedSetting = {
   readonly key: string
@@ -42,7 +43,7 @@ export async function detectedBelow(db: Queryable, beginning: string): Promise<r
 
 /** Pins a value anew; what contradicted the former one stays to be read. */
 export async function saveDetected(db: Queryable, key: string, value: unknown): Promise<void> {
-  const json = JSON.stringify(value)
+  const json = stringifyJson(value)
   await on(db)
     .insertInto('sync.pinned')
     .values({ key, value: json })

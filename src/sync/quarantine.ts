@@ -6,6 +6,7 @@ import type { PoolClient } from 'pg'
 import { isContentKeySql } from '../catalog/keys.ts'
 import { on, type Queryable, textArray } from '../database/sql.ts'
 import { isDataError } from '../database/sql-states.ts'
+import { stringifyJson } from '../json/plain.ts'
 
 /** A record that cannot be mirrored. */
 export type BadRecord = {
@@ -64,7 +65,7 @@ const parameters = (records: readonly Counted[]): unknown[] => [
   records.map((record) => record.endpoint),
   records.map((record) => record.payload),
   records.map((record) => record.reason),
-  records.map((record) => JSON.stringify(record.request)),
+  records.map((record) => stringifyJson(record.request)),
   records.map((record) => record.times),
 ]
 

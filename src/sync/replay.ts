@@ -7,6 +7,7 @@ import { isContentKey, keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { stubSource } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
+import { readJson } from '../json/lossless.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
 import { type ChangeSet, changeSet, type Found, projected } from './change-set.ts'
 import type { SyncContext } from './context.ts'
@@ -87,7 +88,7 @@ function entriesOf(stream: StreamDef, body: Json): readonly Json[] {
  * they cannot be.
  */
 function requestOf(stream: StreamDef, record: QuarantineEntry, body: Json): RequestValues | string {
-  const request = JSON.parse(record.request) as RequestValues
+  const request = readJson(record.request) as RequestValues
   if (stream.reads.kind !== 'calendar') return request
   const days = calendarDays(body)
   const expected = daysOf(Number(request.year))

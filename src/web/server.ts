@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { messageOf } from '../errors.ts'
+import { stringifyJson } from '../json/plain.ts'
 import { type OperatorContext, sharedRead } from './context.ts'
 import { registerDecisionPages } from './decision-pages.ts'
 import { decidesOf, isDetailRoute, registerDetailPages } from './detail-pages.ts'
@@ -60,6 +61,7 @@ function registerPages(server: FastifyInstance, context: OperatorContext, jobs: 
   const metrics = createMetrics({ context, facts, jobs: jobs.read })
   context.onCall(metrics.observe)
 
+  server.setReplySerializer((value) => stringifyJson(value))
   server.get('/', async (request, reply) => {
     const page = renderPage(await facts(), { signedIn: adminToken !== null, decides: decidesOf(adminToken, request) })
     return reply.type('text/html; charset=utf-8').send(page)

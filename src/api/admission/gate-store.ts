@@ -1,6 +1,7 @@
 // sync.gate: where workers share the breaker and the pauses of one API. Implements the store that the API's gate asks for.
 
 import { on, type Queryable } from '../../database/sql.ts'
+import { stringifyJson } from '../../json/plain.ts'
 
 /** The gate's state as the API's gate keeps it: instants in milliseconds since 1970. */
 type StoredGate = {
@@ -37,7 +38,7 @@ export function createGateStore(
              when (g.state ->> 'changedAt')::numeric > (excluded.state ->> 'changedAt')::numeric then g.state
              else excluded.state end || jsonb_build_object('pausedUntil',
                greatest((g.state ->> 'pausedUntil')::numeric, (excluded.state ->> 'pausedUntil')::numeric))`,
-        [id, JSON.stringify(state)],
+        [id, stringifyJson(state)],
       )
     },
   }

@@ -1,14 +1,18 @@
-// JSON in and out without loss: numbers that JavaScript would round keep their digits, and text that Postgres
-// cannot store is cleaned. Owns the `Json` type; knows nothing of HTTP.
+// JSON as it comes from outside, read without loss (`json/lossless.ts`) and within limits; text that Postgres cannot store is
+// cleaned. Knows nothing of HTTP.
 
-import { isLosslessNumber, LosslessNumber, parse as parseLossless, stringify as stringifyLossless } from 'lossless-json'
-import { canonicalDecimal } from '../../decimal.ts'
 import { BoatMirrorError } from '../../errors.ts'
+import {
+  isLosslessNumber,
+  type Json,
+  type JsonObject,
+  LosslessNumber,
+  parseWith,
+  readJson,
+} from '../../json/lossless.ts'
+import { stringifyJson } from '../../json/plain.ts'
 
-export { isLosslessNumber, LosslessNumber }
-
-export type JsonObject = { [key: string]: Json }
-export type Json = null | boolean | number | string | LosslessNumber | Json[] | JsonObject
+export { isLosslessNumber, type Json, type JsonObject, LosslessNumber, stringifyJson }
 
 /** Deeper nesting than this is refused: JSON.stringify and recursive readers would overflow the stack. */
 export const maxDepth = 64
@@ -39,8 +43,8 @@ const hasUnstorableCharacter = /\0|\p{Surrogate}/u
  */
 export function parseJson(text: string): { value: Json; sanitized: number } {
   const source = text.startsWith('\ufeff') ? text.slice(1) : text
-  const { risky } = inspect(source)
-  const value = parseText(source, risky ? numberOrDigits : null)
+  inspect(source)
+  const value = parseText(source, readJson)
   if (!unstorableEscape.test(source) && source.isWellFormed()) return { value, sanitized: 0 }
   const counter = { replaced: 0 }
   return { value: sanitize(value, counter), sanitized: counter.replaced }
@@ -53,7 +57,7 @@ export function parseJson(text: string): { value: Json; sanitized: number } {
 export function parseExact(text: string): Json {
   const source = text.startsWith('\ufeff') ? text.slice(1) : text
   inspect(source)
-  return parseText(source, (digits) => new LosslessNumber(digits))
+  return parseText(source, (text) => parseWith(text, (digits) => new LosslessNumber(digits)))
 }
 
 /** A value of `parseExact` as `parseJson` would have read it, which Postgres can store. */
@@ -69,31 +73,13 @@ export function someText(value: Json, test: (text: string) => boolean): boolean 
 /** Whether Postgres can store the text: it holds neither NUL nor half of a surrogate pair. */
 export const isStorable = (text: string): boolean => !hasUnstorableCharacter.test(text)
 
-function parseText(source: string, parseNumber: ((digits: string) => number | LosslessNumber) | null): Json {
+function parseText(source: string, parse: (text: string) => Json): Json {
   try {
-    if (parseNumber === null) return JSON.parse(source) as Json
-    return parseLossless(source, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue }) as Json
+    return parse(source)
   } catch {
     // The parser's own message quotes the text, which may hold personal data; length is all we keep.
     throw new BoatMirrorError('API_NOT_JSON', `The text (${source.length} characters) is not JSON, or is cut off.`)
   }
-}
-
-/** Longer plain forms of numbers with an exponent are not written out. */
-const longestPlain = 40
-
-/**
- * A number where that keeps every digit and is written back without an exponent, else its digits. The same number is the
- * same value however it is spelt: `1E+1` is 10, as an id as well.
- */
-function numberOrDigits(digits: string): number | LosslessNumber {
-  const plain = canonicalDecimal(digits)
-  if (plain === undefined || plain.length > longestPlain) return new LosslessNumber(digits)
-  const number = Number(digits)
-  const significant = plain.replace(/[-.]/g, '').replace(/^0+/, '').length
-  if (significant <= 15 && String(number) === plain) return number
-  const isRespelt = /e/i.test(digits) || !plain.includes('.')
-  return new LosslessNumber(isRespelt ? plain : digits)
 }
 
 const quote = 0x22
@@ -102,21 +88,14 @@ const openBracket = 0x5b
 const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
-const zero = 0x30
-const nine = 0x39
-const point = 0x2e
 const comma = 0x2c
-const lowerE = 0x65
-const upperE = 0x45
 
 /**
- * Refuses JSON that is nested too deep or has too many values, and returns whether it contains a number that
- * JSON.parse would change or JSON.stringify would write with an exponent. Scans outside of texts, without recursion:
- * a depth of a million must not overflow our stack either.
+ * Refuses JSON that is nested too deep or has too many values. Scans outside of texts, without recursion: a depth of a million
+ * must not overflow our stack either.
  * @throws BoatMirrorError API_TOO_LARGE
  */
-function inspect(source: string): { readonly risky: boolean } {
-  let risky = false
+function inspect(source: string): void {
   let depth = 0
   let values = 1
   for (let i = 0; i < source.length; i++) {
@@ -130,29 +109,9 @@ function inspect(source: string): { readonly risky: boolean } {
       if (++depth > maxDepth)
         throw new BoatMirrorError('API_TOO_LARGE', `JSON nested deeper than ${maxDepth} levels is refused.`)
     } else if (code === closeBrace || code === closeBracket) depth--
-    else if (isDigit(code)) {
-      const end = endOfDigits(source, i)
-      risky ||= isRisky(source, i, end)
-      i = end - 1
-    }
   }
   if (values > maxValues)
     throw new BoatMirrorError('API_TOO_LARGE', `JSON of more than ${maxValues} values is refused; this has ${values}.`)
-  return { risky }
-}
-
-const isDigit = (code: number): boolean => code >= zero && code <= nine
-
-function endOfDigits(source: string, start: number): number {
-  let end = start + 1
-  for (let code = source.charCodeAt(end); isDigit(code) || code === point; code = source.charCodeAt(end)) end++
-  return end
-}
-
-/** 16 or more characters of digits and point, an exponent, or six zeros after the point. */
-function isRisky(source: string, start: number, end: number): boolean {
-  const next = source.charCodeAt(end)
-  return end - start > 15 || next === lowerE || next === upperE || source.startsWith('0.000000', start)
 }
 
 function endOfText(source: string, start: number): number {
@@ -182,16 +141,6 @@ function sanitizeText(text: string, counter: { replaced: number }): string {
     counter.replaced++
     return '\ufffd'
   })
-}
-
-/** The inverse of `parseJson`: numbers are written digit by digit as they came. */
-export function stringifyJson(value: Json): string {
-  const text = JSON.stringify(value)
-  // The native writer is several times faster; only a text that shows a LosslessNumber's own field is written again.
-  if (!text.includes('"isLosslessNumber":true')) return text
-  const exact = stringifyLossless(value)
-  if (exact === undefined) throw new BoatMirrorError('INTERNAL', 'A value has no JSON form.')
-  return exact
 }
 
 /** Whether an answer says nothing: no body, null, or an empty object. */

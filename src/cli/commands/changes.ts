@@ -4,6 +4,7 @@ import { writes } from '../../catalog/writes.ts'
 import type { Database } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
+import { stringifyJson } from '../../json/plain.ts'
 import { meant } from '../../near-names.ts'
 import { cancelChange, type Resolution, resolveChange, retryChange } from '../../outbox/decisions.ts'
 import { refusalOf } from '../../outbox/enqueue.ts'
@@ -49,7 +50,7 @@ export async function runShow(context: CommandContext, id: string, { json }: Jso
   else printText(describe(change, neighbours))
 }
 
-const shown = (value: unknown): string => oneLine(JSON.stringify(value) ?? 'null', 300)
+const shown = (value: unknown): string => oneLine(stringifyJson(value), 300)
 
 function describe(change: ChangeInfo, { waitsFor, neededBy }: Awaited<ReturnType<typeof neighboursOf>>): string {
   const facts: readonly (readonly [string, string | null])[] = [
@@ -139,7 +140,7 @@ export async function runRetry(
     ? (await listChanges(database.pool, { statuses: ['failed', 'expired'], limit: 100_000 })).map((change) => change.id)
     : ids
   // Oldest first: what another one waits for comes before it.
-  const sorted = [...chosen].sort((a, b) => Number(a) - Number(b))
+  const sorted = [...chosen].sort((a, b) => Number(BigInt(a) - BigInt(b)))
   const by = aboutOne(ids, { expected })
   return await decideEach(opened, sorted, json, (id) => retryChange(database, id, by))
 }

@@ -1,7 +1,5 @@
 // `explain`: everything known of one record: values, reads, history, quarantine, changes, why it is or is not deleted.
 
-import { stringify } from 'lossless-json'
-import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import { existingStream } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -11,6 +9,8 @@ import { isDataError } from '../../database/sql-states.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { counted, instant } from '../../format.ts'
 import { type Explanation, explainRecord, whenNext } from '../../inspect/explain.ts'
+import { type Json, LosslessNumber, readJson } from '../../json/lossless.ts'
+import { stringifyJson } from '../../json/plain.ts'
 import { dueSettings, pausedText } from '../../sync/plan.ts'
 import type { CommandContext } from '../context.ts'
 import { recordKey } from '../record-key.ts'
@@ -59,7 +59,7 @@ export async function runExplain(
 }
 
 /** JSON text as a value; numbers keep their digits. */
-const parsed = (text: string | null): Json => (text === null ? null : parseJson(text).value)
+const parsed = (text: string | null): Json => (text === null ? null : readJson(text))
 
 /** Everything, exact: the payload and the differences as they are stored. */
 function explanationJson({ row, history, changes, quarantine, ...facts }: Explanation): string {
@@ -71,11 +71,11 @@ function explanationJson({ row, history, changes, quarantine, ...facts }: Explan
     row: row && { ...shownRow, payload: parsed(row.payload) },
     history: {
       total: history.total,
-      entries: history.entries.map((each) => ({ ...each, seq: Number(each.seq), diff: parsed(each.diff) })),
+      entries: history.entries.map((each) => ({ ...each, seq: new LosslessNumber(each.seq), diff: parsed(each.diff) })),
     },
-    changes: changes.map((each) => ({ ...each, id: Number(each.id), body: parsed(each.body) })),
+    changes: changes.map((each) => ({ ...each, id: new LosslessNumber(each.id), body: parsed(each.body) })),
   }
-  return stringify(whole, undefined, 2) ?? ''
+  return stringifyJson(whole, 2)
 }
 
 const stateWords = {

@@ -3,6 +3,7 @@
 import { messageOf } from '../../errors.ts'
 import { counted, relative } from '../../format.ts'
 import { outboxFacts } from '../../inspect/queries.ts'
+import { stringifyJson } from '../../json/plain.ts'
 import type { Logger } from '../../log.ts'
 import { copiedChanges } from '../../outbox/former.ts'
 import { type ChangeInfo, changeFacts, changesForPerson, listChanges } from '../../outbox/inspect.ts'
@@ -116,7 +117,7 @@ async function dryRun(app: OpenedApp, { limit, json }: PushOptions, signal: Abor
   return previews.every((preview) => preview.readable) ? 0 : 1
 }
 
-const shown = (value: unknown): string => oneLine(JSON.stringify(value) ?? 'null', 80)
+const shown = (value: unknown): string => oneLine(stringifyJson(value), 80)
 
 function previewText({ id, operation, method, path, fields, note }: Preview): string {
   const lines = fields.map(({ field, from, to }) => `  ${field}: ${shown(from)} → ${shown(to)}`)

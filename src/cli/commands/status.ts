@@ -11,6 +11,7 @@ import { readsSummary } from '../../inspect/reads.ts'
 import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.ts'
 import { verdictOf } from '../../inspect/verdict.ts'
 import { webhookText } from '../../inspect/webhook.ts'
+import { stringifyJson } from '../../json/plain.ts'
 import { apiName } from '../../profile/mirrored-api.ts'
 import type { CommandContext, ExitCode } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
@@ -33,7 +34,7 @@ export async function runStatus(context: CommandContext, options: StatusOptions)
     const sandbox = context.config.api.baseUrl === null ? await knownSandbox(context.config.dataDir) : null
     const facts = await readStatus(context.config, opened, sandbox?.url ?? null)
     const text = options.json
-      ? JSON.stringify(facts, null, options.watch ? 0 : 2)
+      ? stringifyJson(facts, options.watch ? 0 : 2)
       : describe(facts, { now: new Date(), allEndpoints: options.endpoints })
     if (options.watch && process.stdout.isTTY) process.stdout.write(clearScreen)
     if (options.json) print(text)

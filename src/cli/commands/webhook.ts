@@ -1,6 +1,7 @@
 // `webhook`: tries the receiver, shows what was sent to it, and sends it again.
 
 import type { Config } from '../../config.ts'
+import { hurrySender, type SenderName } from '../../database/senders.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { createPost } from '../../messages/post.ts'
@@ -9,7 +10,6 @@ import { signedHeaders, testBody } from '../../messages/webhook/batch.ts'
 import { newMessageId } from '../../messages/webhook/batch-store.ts'
 import { replayFrom } from '../../messages/webhook/replay.ts'
 import { listDeliveries } from '../../mirror/webhook-deliveries.ts'
-import { hurrySender, type SenderName } from '../../database/senders.ts'
 import { shownReceiver } from '../../text.ts'
 import type { CommandContext, Json } from '../context.ts'
 import { print, printJson, table } from '../terminal/output.ts'

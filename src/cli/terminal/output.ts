@@ -3,6 +3,7 @@
 import Table from 'cli-table3'
 import { count } from '../../format.ts'
 import { asCalled } from '../../hints.ts'
+import { stringifyJson } from '../../json/plain.ts'
 import type { Logger } from '../../log.ts'
 import { oneLine, withoutControls } from '../../text.ts'
 
@@ -136,7 +137,7 @@ export function tell(log: Logger, event: string, text: string): void {
   else log.info({ event }, asCalled(text, process.env))
 }
 
-export const jsonText = (value: unknown): string => JSON.stringify(value, null, 2)
+export const jsonText = (value: unknown): string => stringifyJson(value, 2)
 
 /** Writes a value as JSON to stdout. */
 export const printJson = (value: unknown): void => print(jsonText(value))

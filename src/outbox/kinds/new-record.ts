@@ -1,7 +1,7 @@
 // Which of the records that the API shows after a lost answer is the one we tried to create: it exists, is proven
 // absent, or is unclear.
 
-import { get, isObject, type Json, type JsonObject, parseJson, textOf } from '../../api/wire/json.ts'
+import { get, isObject, type Json, type JsonObject, textOf } from '../../api/wire/json.ts'
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
 import { type Likeness, leastAlike, likeness } from '../likeness.ts'
@@ -149,10 +149,10 @@ export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly S
   const { aggregate, operation } = change.write
   const root = sent.params[rootOf(change.write).param]
   const { rows } = await context.database.pool.query<Rival>(
-    `select result->>'id' as id, id as change, request::text, body::text from outbox.queue
+    `select result->>'id' as id, id as change, request, body from outbox.queue
      where operation = $1 and id <> $2 and aggregate = any($3) and status = 'done' and result->>'id' = any($4)
      union all
-     select null, id, request::text, body::text from outbox.queue
+     select null, id, request, body from outbox.queue
      where operation = $1 and id <> $2 and $5 and (status = 'unknown' or status = 'sending' and departed)`,
     [
       operation,
@@ -167,7 +167,12 @@ export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly S
     .filter(({ id }) => id === null)
     .map((row) => ({
       ...row,
-      body: recalledSent(context.privacy, change.write, bodyIn(row.request), objectIn(row.body)),
+      body: recalledSent(
+        context.privacy,
+        change.write,
+        isObject(row.request.body) ? row.request.body : {},
+        row.body ?? {},
+      ),
     }))
   const likenessFor = (body: JsonObject, record: Json): Likeness =>
     byIdentity(change.write, { body }, context.settings.timeZone).likenessOf(record)
@@ -185,17 +190,6 @@ export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly S
 type Rival = {
   readonly id: string | null
   readonly change: string
-  readonly request: string
-  readonly body: string | null
-}
-
-function objectIn(text: string | null): JsonObject {
-  const value = text === null ? null : parseJson(text).value
-  return isObject(value) ? value : {}
-}
-
-const bodyIn = (request: string): JsonObject => {
-  const { value } = parseJson(request)
-  const body = get(value, 'body')
-  return isObject(body) ? body : {}
+  readonly request: { readonly body?: Json }
+  readonly body: JsonObject | null
 }

@@ -1,7 +1,7 @@
 // What a caller has asked for and the API has not taken yet: read by `Prefer: pending=include`, and to know which reads must
 // ask the API itself.
 
-import { isObject, type Json, type JsonObject, parseJson } from '../../api/wire/json.ts'
+import { isObject, type Json, type JsonObject } from '../../api/wire/json.ts'
 import { streamNamed, withAncestors } from '../../catalog/catalog.ts'
 import { writeNamed } from '../../catalog/writes.ts'
 import type { Queryable } from '../../database/sql.ts'
@@ -44,15 +44,13 @@ export type Pending = {
   readonly over: (served: Json) => Json
 }
 
-type Row = { readonly id: string; readonly operation: string; readonly body: string }
+type Row = { readonly id: string; readonly operation: string; readonly body: JsonObject }
 
 /** The fields of a rental as the change wishes them; a value that is still the result of another change is left as it was. */
 function wished({ operation, body }: Row): JsonObject {
-  const given = parseJson(body).value
-  if (!isObject(given)) return {}
   return Object.fromEntries(
     writeNamed(operation).body.flatMap(({ name, readPath }): [string, Json][] => {
-      const value = given[name]
+      const value = body[name]
       if (value === undefined || referredChange(value) !== null) return []
       const [top = name, member] = (readPath ?? name).split('.')
       return [[top, member === undefined ? value : { [member]: value }]]
@@ -68,7 +66,7 @@ export async function pendingOf(
 ): Promise<Pending | null> {
   if (token === null) return null
   const { rows } = await db.query<Row>(
-    `select q.id, q.operation, q.body::text ${unsettledOf} and q.operation in ('rental.update', 'rental_user.assign')
+    `select q.id, q.operation, q.body ${unsettledOf} and q.operation in ('rental.update', 'rental_user.assign')
        and q.body is not null order by q.id`,
     [token.id, `rental:${rentalId}`],
   )

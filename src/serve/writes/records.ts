@@ -1,6 +1,6 @@
 // The records that writes are about, as the mirror has them.
 
-import { get, isObject, type Json, parseJson, textOf } from '../../api/wire/json.ts'
+import { get, isObject, type Json, textOf } from '../../api/wire/json.ts'
 import { embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
 import { keyParts } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -11,12 +11,12 @@ import type { WaitedChange } from './settled.ts'
 /** The payload of a record; null: the mirror has none, or a tombstone. */
 export async function payloadOf(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<Json> {
   const conditions = stream.key.map((column, index) => `${identifier(column)} = $${index + 1}`)
-  const { rows } = await db.query<{ payload: string }>(
-    `select _payload::text as payload from mirror.${identifier(stream.name)}
+  const { rows } = await db.query<{ payload: Json }>(
+    `select _payload as payload from mirror.${identifier(stream.name)}
      where ${conditions.join(' and ')} and _deleted_at is null`,
     [...key],
   )
-  return rows[0] === undefined ? null : parseJson(rows[0].payload).value
+  return rows[0]?.payload ?? null
 }
 
 /** A record with the stream that it is of; null: nothing is known of it. */

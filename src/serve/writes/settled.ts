@@ -1,6 +1,6 @@
 // Waits until changes are settled: by NOTIFY, and by the clock where none is heard.
 
-import { isObject, type Json, type JsonObject, parseJson } from '../../api/wire/json.ts'
+import type { JsonObject } from '../../api/wire/json.ts'
 import { sleep } from '../../clock.ts'
 import { listen } from '../../database/listen.ts'
 import type { Queryable } from '../../database/sql.ts'
@@ -33,50 +33,15 @@ export type WaitedChange = {
   readonly settledAt: Date | null
 }
 
-type Row = {
-  id: string
-  operation: string
-  status: Status
-  target: string
-  response: string | null
-  result: string | null
-  conflict: string | null
-  error: string | null
-  warning: string | null
-  record_key: string | null
-  body: string | null
-  enqueued_at: Date
-  settled_at: Date | null
-}
-
-const objectIn = (text: string | null): JsonObject | null => {
-  const value: Json = text === null ? null : parseJson(text).value
-  return isObject(value) ? value : null
-}
-
 /** Changes in the order of these ids. Deleted ones are missing. */
 export async function readChanges(db: Queryable, ids: readonly string[]): Promise<readonly WaitedChange[]> {
-  const { rows } = await db.query<Row>(
-    `select q.id, q.operation, q.status, q.target::text, q.response::text, q.result::text, q.conflict::text, q.error, q.warning,
-       q.record_key, q.body::text, q.enqueued_at, q.settled_at
+  const { rows } = await db.query<WaitedChange>(
+    `select q.id, q.operation, q.status, q.target, q.response, q.result, q.conflict, q.error, q.warning,
+       q.record_key as "recordKey", coalesce(q.body, '{}') as body, q.enqueued_at as "enqueuedAt", q.settled_at as "settledAt"
      from unnest($1::bigint[]) with ordinality as list (id, place) join outbox.queue q using (id) order by place`,
     [textArray(ids)],
   )
-  return rows.map((row) => ({
-    id: row.id,
-    operation: row.operation,
-    status: row.status,
-    target: objectIn(row.target) ?? {},
-    response: objectIn(row.response),
-    result: objectIn(row.result),
-    conflict: objectIn(row.conflict),
-    error: row.error,
-    warning: row.warning,
-    recordKey: row.record_key,
-    body: objectIn(row.body) ?? {},
-    enqueuedAt: row.enqueued_at,
-    settledAt: row.settled_at,
-  }))
+  return rows
 }
 
 /** Nothing more happens to it without a decision. */

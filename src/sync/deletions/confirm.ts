@@ -3,6 +3,7 @@
 
 import type { PoolClient } from 'pg'
 import { keyParts } from '../../catalog/keys.ts'
+import { stringifyJson } from '../../json/plain.ts'
 import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type Reading, type TaskRun } from '../context.ts'
@@ -88,7 +89,7 @@ async function confirmTogether(
       }
       await client.query(`update sync.runs set plan = coalesce(plan, '{}') || $2::jsonb where id = $1 and held > 0`, [
         task.runId,
-        JSON.stringify({
+        stringifyJson({
           asked: asked.length,
           gone: gone.length,
           stillThere: keysOf(asked, 'there').length,

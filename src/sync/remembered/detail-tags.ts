@@ -2,6 +2,7 @@
 // with it: what is doubted, changed or gone there is received anew.
 
 import type { Queryable } from '../../database/sql.ts'
+import { stringifyJson } from '../../json/plain.ts'
 
 /** An answer that came with an entity tag. */
 export type KeptAnswer = {
@@ -39,7 +40,7 @@ export async function keepDetailTags(db: Queryable, details: readonly DetailTags
       details.map(({ stream }) => stream),
       details.map(({ key }) => key),
       details.map(({ detailHash }) => detailHash),
-      details.map(({ answers }) => JSON.stringify(answers)),
+      details.map(({ answers }) => stringifyJson(answers)),
     ],
   )
 }

@@ -1,6 +1,6 @@
 // Recent writes of the outbox to the API, which the API may not show everywhere yet.
 
-import { isObject, type Json, parseJson } from '../../api/wire/json.ts'
+import type { Json } from '../../api/wire/json.ts'
 import type { Queryable } from '../../database/sql.ts'
 
 /** What is known of the time that the API needs to show a write. */
@@ -28,11 +28,18 @@ export type OwnWrite = {
   readonly fields: Readonly<Record<string, Json>>
 }
 
-type Row = { stream: string; kind: string; key: string; fields: string | null; at: Date; sent: boolean }
+type Row = {
+  stream: string
+  kind: string
+  key: string
+  fields: Readonly<Record<string, Json>> | null
+  at: Date
+  sent: boolean
+}
 
 /** A range with both ends is taken for a small one where nothing is known of the table: it is looked up by index. */
 const writtenSql = `select o.stream, o.kind, w.* from (
-    select id, operation, record_key as key, left_behind::text as fields, settled_at as at, false as sent
+    select id, operation, record_key as key, left_behind as fields, settled_at as at, false as sent
       from outbox.queue where status = 'done' and settled_at > $1 and settled_at < 'infinity'
     union all
     select id, operation, record_key, null, sent_at, true from outbox.queue where status = 'sending' and departed and sent_at > $1
@@ -50,10 +57,9 @@ export async function ownWritesSince(
   for (const { stream, kind, key, fields, at, sent } of rows) {
     const place = `${stream} ${key}`
     const before = written.get(place)
-    const left = fields === null ? null : parseJson(fields).value
     // A creation contains less than later reads: columns that its answer omitted.
     const makes = kind === 'create' || kind === 'add'
-    const own = isObject(left) && !makes ? left : {}
+    const own = makes ? {} : fields
     const state = sent ? 'sent' : kind === 'delete' || kind === 'remove' ? 'gone' : 'there'
     const made = makes || before?.made === true
     written.set(place, { stream, key, at, state, made, fields: { ...before?.fields, ...own } })

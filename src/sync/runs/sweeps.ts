@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely'
 import { now, on, type Queryable } from '../../database/sql.ts'
+import { stringifyJson } from '../../json/plain.ts'
 import type { KeyPortions } from './sweep-ranges.ts'
 
 /** Stores the keys of pages that follow one another, in the pages' own transaction. */
@@ -15,7 +16,7 @@ export async function saveSweepPages(
      select $1, $2, $3 + place - 1, array(select jsonb_array_elements_text(keys))
      from jsonb_array_elements($4::jsonb) with ordinality as given(keys, place)
      on conflict (run_id, pass, page) do update set keys = excluded.keys`,
-    [pass.runId, pass.pass, pass.first, JSON.stringify(pages)],
+    [pass.runId, pass.pass, pass.first, stringifyJson(pages)],
   )
 }
 
@@ -71,7 +72,7 @@ export async function holdBelow(
          from jsonb_array_elements(coalesce(r.plan -> 'sample', '[]') || $5::jsonb) with ordinality as given(one, place)
          order by place limit 20) shown))
      where r.id = $1 returning r.held = $2 as first`,
-    [runId, rows, reason, parents, JSON.stringify(sample)],
+    [runId, rows, reason, parents, stringifyJson(sample)],
   )
   return runs[0]?.first ?? false
 }
@@ -81,7 +82,7 @@ export async function holdDeletions(db: Queryable, runId: string, keys: KeyPorti
   for await (const portion of keys) await addHeld(db, runId, portion)
   await on(db)
     .updateTable('sync.runs')
-    .set({ plan: sql`coalesce(plan, '{}') || ${JSON.stringify(plan)}::jsonb` })
+    .set({ plan: sql`coalesce(plan, '{}') || ${stringifyJson(plan)}::jsonb` })
     .where('id', '=', runId)
     .execute()
 }

@@ -4,6 +4,7 @@ import { type QueryCreator, type RawBuilder, type SqlBool, sql, type UpdateResul
 import type { MirrorDatabase } from '../../database/schema.generated.ts'
 import { inMs, now, on, type Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
+import { stringifyJson } from '../../json/plain.ts'
 import { addingCounts, type RunCounts, refreshTrigger } from './runs.ts'
 
 /** A lease without heartbeat for this long may be taken over. */
@@ -57,7 +58,7 @@ export async function addTasks(
        coalesce(clock_timestamp() + (t ->> 'delayMs')::float8 * interval '1 ms', '-infinity')
      from jsonb_array_elements($3::jsonb) with ordinality as e(t, n) order by n
      returning id`,
-    [runId, stream, JSON.stringify(tasks.map((task) => ({ payload: {}, ...task })))],
+    [runId, stream, stringifyJson(tasks.map((task) => ({ payload: {}, ...task })))],
   )
   return rows.map((row) => row.id)
 }
@@ -131,7 +132,7 @@ export async function checkpointTask(
   task: Task,
   { checkpoint, counts }: { readonly checkpoint: unknown; readonly counts: Partial<RunCounts> },
 ): Promise<void> {
-  const stored = checkpoint === undefined ? {} : { checkpoint: JSON.stringify(checkpoint) }
+  const stored = checkpoint === undefined ? {} : { checkpoint: stringifyJson(checkpoint) }
   const counting = addingCounts(on(db), task.runId, counts)
   const q = counting === undefined ? on(db) : on(db).with('counted', () => counting)
   const updated = await ours(q, task)

@@ -4,6 +4,7 @@
 import { descendantsOf } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { count, counted } from '../../format.ts'
+import { stringifyJson } from '../../json/plain.ts'
 import type { ChangeInfo, neighboursOf } from '../../outbox/inspect.ts'
 import type { Preview } from '../../outbox/preview.ts'
 import type { Run } from '../../sync/runs/runs.ts'
@@ -37,7 +38,7 @@ type Form = {
   readonly resultId: string
 }
 
-const shown = (value: unknown): string => oneLine(JSON.stringify(value) ?? 'null', 200)
+const shown = (value: unknown): string => oneLine(stringifyJson(value), 200)
 
 /** Both sides of a conflict. */
 function conflictSection({ conflict }: ChangeInfo): Html | false {
