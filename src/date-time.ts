@@ -56,7 +56,16 @@ export const dayOf = (text: string): string | null =>
  */
 export function dateTimeForSql(text: string, timeZone: string): string | null {
   const parts = partsOf(text)
-  if (parts === null) return null
+  return parts === null ? null : partsForSql(parts, timeZone)
+}
+
+/** The clock of a date-time as it is written, in the form that Postgres takes for timestamp: it ignores the zone. Null as above. */
+export function wallClockForSql(text: string): string | null {
+  const parts = partsOf(text)
+  return parts === null ? null : partsForSql({ ...parts, offset: 'Z' }, 'UTC')
+}
+
+function partsForSql(parts: Parts, timeZone: string): string | null {
   const { day, time, seconds, fraction, offset } = parts
   const isBeyondPostgres =
     (seconds === '60' && fraction !== '') || (offset !== undefined && hoursOf(offset) > widestOffsetHours)

@@ -75,6 +75,13 @@ export const resourceAvailabilityYears: StreamDef = {
   ...dueByRentals('10m'),
 }
 
+/** The end of an unavailability, whose shape is not published: the usual names of it first. */
+const endOf = (of: 'start' | 'end', names: readonly string[], comment: string): Column => ({
+  ...fromRequest(`${of}_datetime`, 'timestamptz', comment),
+  moment: { of, names },
+  lenient: true,
+})
+
 export const resourceUnavailabilities: StreamDef = {
   name: 'resource_unavailabilities',
   comment: 'Unavailabilities of a resource. Shape not published; the whole record is in _payload.',
@@ -83,7 +90,20 @@ export const resourceUnavailabilities: StreamDef = {
   keyed: 'content',
   passes: true,
   ...belowResource,
-  columns: [resourceId, ...keyedByContent],
+  columns: [
+    resourceId,
+    ...keyedByContent,
+    endOf(
+      'start',
+      ['startDatetime', 'start', 'startDate', 'start_date', 'from', 'dateFrom', 'departureDatetime'],
+      'Start; of a date alone, the start of that day in TIME_ZONE. Null if no member is known to say it.',
+    ),
+    endOf(
+      'end',
+      ['endDatetime', 'end', 'endDate', 'end_date', 'to', 'dateTo', 'arrivalDatetime'],
+      'End, not included; of a date alone, the end of that day in TIME_ZONE. Null if no member is known to say it.',
+    ),
+  ],
   reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/unavailabilities' },
   freshness: 'always',
   every: '6h',

@@ -30,6 +30,9 @@ export const date = column('date')
 export const timestamp = column('timestamptz')
 export const json = column('jsonb')
 
+/** The clock of the place at a date-time, as it is written: its offset is in the column of the instant. */
+export const wallClock = column('timestamp')
+
 /** A reference to a record of another table, by the id at `path`. */
 export const reference = (path: string, comment: string, extra: Extra = {}): Column => ({
   ...bigint(path, comment, extra),

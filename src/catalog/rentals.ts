@@ -1,6 +1,6 @@
 // Rentals and what belongs to them (docs/sources.md, 2.4, 2.5, 4.4, resources/rental).
 
-import { bigint, currency, fromRequest, numeric, reference, text, timestamp } from './columns.ts'
+import { bigint, currency, fromRequest, numeric, reference, text, timestamp, wallClock } from './columns.ts'
 import type { BodyField, StreamDef } from './types.ts'
 
 /** `rental_id`, first key column of everything below a rental. */
@@ -33,6 +33,8 @@ const links = [
   { name: 'contractLink', type: 'string', comment: 'Link to the contract in the client system.' },
   { name: 'orderLink', type: 'string', comment: 'Link to the rental in the client system.' },
 ] as const satisfies readonly BodyField[]
+
+const localNote = 'The clock of the date-time in its own offset; one without an offset is in TIME_ZONE.'
 
 export const rentals = {
   name: 'rentals',
@@ -90,6 +92,8 @@ export const rentals = {
       ),
       reference: true,
     },
+    wallClock('departureDatetime', `Local time of departure. ${localNote}`, { name: 'departure_local', lenient: true }),
+    wallClock('arrivalDatetime', `Local time of arrival. ${localNote}`, { name: 'arrival_local', lenient: true }),
   ],
   reads: {
     kind: 'list',

@@ -6,7 +6,7 @@ export type StreamSetting = 'mirrorDocuments' | 'slotDays' | 'slotDurations' | '
 /** What the outbox keeps in order: the changes of one rental, of one user. */
 type Aggregate = 'rental' | 'user'
 
-export type ColumnType = 'text' | 'bigint' | 'numeric' | 'boolean' | 'date' | 'timestamptz' | 'jsonb'
+export type ColumnType = 'text' | 'bigint' | 'numeric' | 'boolean' | 'date' | 'timestamptz' | 'timestamp' | 'jsonb'
 
 export type Column = {
   /** Column name, snake_case. */
@@ -17,6 +17,11 @@ export type Column = {
    * record.
    */
   readonly path: string | null
+  /**
+   * Of a record whose shape is not published, its beginning or end: the first of these members that holds a date-time, or a
+   * date, which stands for the whole day. `path` is null.
+   */
+  readonly moment?: { readonly of: 'start' | 'end'; readonly names: readonly string[] }
   /** Meaning and allowed values: becomes the column comment. */
   readonly comment: string
   /** Data of a person: hidden from `boat_mirror_reader`, dropped when the person is deleted. */

@@ -208,6 +208,8 @@ export type MirrorDatabase = {
     user_id: Int8 | null
     resource_id: string | null
     company_id: Int8 | null
+    departure_local: Timestamp | null
+    arrival_local: Timestamp | null
     _payload: Json | null
     _source: string | null
     _read_at: Timestamp | null
@@ -357,6 +359,8 @@ export type MirrorDatabase = {
     key: string | null
     id: string | null
     name: string | null
+    start_datetime: Timestamp | null
+    end_datetime: Timestamp | null
     _payload: Json | null
     _source: string | null
     _read_at: Timestamp | null
@@ -706,6 +710,8 @@ export type MirrorDatabase = {
     _read_at: Timestamp
     _changed_at: Generated<Timestamp>
     _deleted_at: Timestamp | null
+    departure_local: Timestamp | null
+    arrival_local: Timestamp | null
   }
   'mirror.rentals_local': {
     id: Int8 | null
@@ -734,6 +740,8 @@ export type MirrorDatabase = {
     user_id: Int8 | null
     resource_id: string | null
     company_id: Int8 | null
+    departure_local: Timestamp | null
+    arrival_local: Timestamp | null
     _payload: Json | null
     _source: string | null
     _read_at: Timestamp | null
@@ -903,6 +911,8 @@ export type MirrorDatabase = {
     _read_at: Timestamp
     _changed_at: Generated<Timestamp>
     _deleted_at: Timestamp | null
+    start_datetime: Timestamp | null
+    end_datetime: Timestamp | null
   }
   'mirror.resources': {
     id: string
@@ -1226,6 +1236,8 @@ export type MirrorDatabase = {
     user_id: Int8 | null
     resource_id: string | null
     company_id: Int8 | null
+    departure_local: Timestamp | null
+    arrival_local: Timestamp | null
     _source: string | null
     _read_at: Timestamp | null
     _changed_at: Timestamp | null
@@ -1386,6 +1398,8 @@ export type MirrorDatabase = {
     key: string | null
     id: string | null
     name: string | null
+    start_datetime: Timestamp | null
+    end_datetime: Timestamp | null
     _payload: Json | null
     _source: string | null
     _read_at: Timestamp | null
@@ -2051,6 +2065,7 @@ export type MirrorDatabase = {
     time_zone: Generated<string>
     outbox_limit: number | null
     api: string | null
+    not_taking_place: Generated<string[]>
   }
   'sync.stream_plans': {
     stream: string | null

@@ -1,11 +1,11 @@
 // The report views that add rentals up: revenue and cancellations, by company, month and currency.
 
-import { agreedCurrency, currencyNote, dayNote, localMonth, type ReportView } from './pieces.ts'
+import { agreedCurrency, currencyNote, dayNote, localTime, type ReportView } from './pieces.ts'
 import { isCanceled } from './rentals.ts'
 
 /** All live rentals but PENDING ones with what they are added up by, before names are looked up. */
 const counted = `(select r.company_id, r.status, ${isCanceled} as canceled,
-    ${localMonth("(r._payload ->> 'departureDatetime')", 'r.departure_datetime')} as month,
+    date_trunc('month', ${localTime('departure')})::date as month,
     ${agreedCurrency} as currency, r.total_to_pay, r.total_paid, r.rental_price, r.discount_price, r.commission_price
   from mirror.rentals r left join mirror.rental_payments p on p.rental_id = r.id and p._deleted_at is null
   where r._deleted_at is null and coalesce(r.status, '') <> 'PENDING' group by r.id)`

@@ -3,16 +3,6 @@
 import type { ReportView } from './pieces.ts'
 import { takesPlace } from './rentals.ts'
 
-/** Names that the API may give the ends of an unavailability, whose shape is not published; the usual ones first. */
-const startNames = ['startDatetime', 'start', 'startDate', 'start_date', 'from', 'dateFrom', 'departureDatetime']
-const endNames = ['endDatetime', 'end', 'endDate', 'end_date', 'to', 'dateTo', 'arrivalDatetime']
-
-const firstText = (names: readonly string[]): string =>
-  `coalesce(${names.map((name) => `payload ->> '${name}'`).join(', ')})`
-
-/** SQL for `functions.sql`: the ends of an unavailability as they are written, from its `payload`. */
-export const unavailabilityEnds = { starts: firstText(startNames), ends: firstText(endNames) }
-
 /** Rentals that take place, with their boat. One without boat_id counts as a separate boat. */
 const rentalsOfBoats = `select r.id, r.resource_id, r.company_id, coalesce(b.boat_id::text, b.id) as boat, b.boat_id, b.name,
     r.departure_datetime as starts, r.arrival_datetime as ends
@@ -40,7 +30,7 @@ export const overlaps: ReportView = {
     overlap_to: ['least(o.ends, o.other_ends)', 'End of the overlap.'],
   },
   // Conditions on the ends of both reach the index on arrivals, so that what is still to come is found fast. The first `offset 0`
-  // reads the ends of each unavailability once, the second looks for its rental by the index on departures.
+  // reads each unavailability once, the second looks for its rental by the index on departures.
   source: `from (
     select a.boat, a.boat_id, a.resource_id, a.name, a.company_id, a.id as rental_id, a.starts, a.ends,
       'rental' as other_kind, z.id as other_rental_id, z.resource_id as other_resource_id, z.starts as other_starts,
@@ -51,10 +41,9 @@ export const overlaps: ReportView = {
     select a.boat, a.boat_id, a.resource_id, a.name, a.company_id, a.id, a.starts, a.ends,
       'unavailability', null, u.resource_id, u.starts, u.ends
     from (${rentalsOfBoats}) a
-    join (select s.resource_id, lower(s.span) as starts, upper(s.span) as ends
-      from (select u.resource_id, report.unavailability_span(u._payload) as span from mirror.resource_unavailabilities u
-        where u._deleted_at is null and not report.is_block_of_rental(u._payload) offset 0) s
-      where s.span is not null) u on u.resource_id = a.resource_id and u.starts < a.ends and a.starts < u.ends
+    join (select u.resource_id, u.start_datetime as starts, u.end_datetime as ends from mirror.resource_unavailabilities u
+      where u._deleted_at is null and u.start_datetime < u.end_datetime and not report.is_block_of_rental(u._payload) offset 0) u
+      on u.resource_id = a.resource_id and u.starts < a.ends and a.starts < u.ends
     where not exists (select from mirror.rentals k join mirror.resources kb on kb.id = k.resource_id
         where coalesce(kb.boat_id::text, kb.id) = a.boat and k._deleted_at is null
           and k.departure_datetime = u.starts and k.arrival_datetime = u.ends offset 0)

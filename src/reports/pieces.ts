@@ -17,27 +17,12 @@ export const timeZone = '(select s.time_zone from sync.settings s)'
 /** The present day in TIME_ZONE. */
 export const today = '(select (now() at time zone s.time_zone)::date from sync.settings s)'
 
-/**
- * The wall clock of a date-time where it happens, as `timestamp`. `timestamptz` keeps the instant and forgets the offset,
- * so the clock is read from the text as the API wrote it: a cast to `timestamp` ignores the offset. A text without offset
- * is in TIME_ZONE, so it is right as it stands.
- * @param text SQL of the date-time as written, null if it is not known. @param instant SQL of the same as `timestamptz`.
- */
-export const localTime = (text: string, instant: string): string =>
-  `case when ${instant} is not null then coalesce(${text}::timestamp, ${instant} at time zone ${timeZone}) end`
+/** The wall clock of a rental's (alias `r`) departure or arrival where it happens, as `timestamp`; in TIME_ZONE where none was read. */
+export const localTime = (event: 'departure' | 'arrival'): string =>
+  `coalesce(r.${event}_local, r.${event}_datetime at time zone ${timeZone})`
 
-/** The day of a date-time where it happens, as `date`; see {@link localTime}. */
-export const localDay = (text: string, instant: string): string => `(${localTime(text, instant)})::date`
-
-/**
- * First day of the month of {@link localDay}. No offset exceeds 16 hours, so it decides only near the end of a month,
- * and only then is the text read: unpacking the payload of every rental would take most of a query's time.
- */
-export const localMonth = (text: string, instant: string): string =>
-  `(case when date_trunc('month', ${instant} at time zone 'UTC' - interval '16 hours')
-      = date_trunc('month', ${instant} at time zone 'UTC' + interval '16 hours')
-    then date_trunc('month', ${instant} at time zone 'UTC')
-    else date_trunc('month', ${localDay(text, instant)}::timestamp) end)::date`
+/** The day of it, as `date`. */
+export const localDay = (event: 'departure' | 'arrival'): string => `(${localTime(event)})::date`
 
 /** The currency that payments (alias `p`) agree on, else the deposit's of their rental (alias `r`), else null. */
 export const agreedCurrency = `coalesce(case when min(report.currency_code(p.currency)) = max(report.currency_code(p.currency))

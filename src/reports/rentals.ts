@@ -36,11 +36,11 @@ export const rentals: ReportView = {
     reference_id: ['r.reference_id', 'Reference of the rental in the client system.'],
     creation_datetime: ['r.creation_datetime', 'When it was booked.'],
     departure_datetime: ['r.departure_datetime', 'Departure, as an instant.'],
-    departure_date: [localDay('t.departure', 'r.departure_datetime'), 'Local date of departure.'],
-    departure_local: [localTime('t.departure', 'r.departure_datetime'), 'Local time of departure.'],
+    departure_date: [localDay('departure'), 'Local date of departure.'],
+    departure_local: [localTime('departure'), 'Local time of departure.'],
     arrival_datetime: ['r.arrival_datetime', 'Arrival, as an instant.'],
-    arrival_date: [localDay('t.arrival', 'r.arrival_datetime'), 'Local date of arrival.'],
-    arrival_local: [localTime('t.arrival', 'r.arrival_datetime'), 'Local time of arrival.'],
+    arrival_date: [localDay('arrival'), 'Local date of arrival.'],
+    arrival_local: [localTime('arrival'), 'Local time of arrival.'],
     resource_id: ['r.resource_id', 'mirror.resources.id; null until the resource of the rental has been read.'],
     resource_name: ['b.name', 'Name of the boat.'],
     boat_id: ['b.boat_id', 'The boat; resources in several harbours may share one.'],
@@ -72,10 +72,7 @@ export const rentals: ReportView = {
       'Day on which it was booked, in TIME_ZONE.',
     ],
   },
-  // `offset 0`: the payload is unpacked once for each of the two, and not at all when neither is selected.
   source: `from mirror.rentals r
-  cross join lateral (select r._payload ->> 'departureDatetime' as departure, r._payload ->> 'arrivalDatetime' as arrival
-    offset 0) t
   left join mirror.resources b on b.id = r.resource_id
   left join mirror.companies c on c.id = r.company_id
   left join mirror.harbours dh on dh.id = r.departure_harbour_id

@@ -456,6 +456,8 @@ export const syncComments: Readonly<Record<string, string>> = {
 
   'table sync.settings': 'Program settings that the database must know.',
   'column sync.settings.only_row': 'Always true: there is one row.',
+  'column sync.settings.not_taking_place':
+    'NOT_TAKING_PLACE at the last migrate: further statuses of rentals that do not take place.',
   'column sync.settings.time_zone':
     'TIME_ZONE at the last migrate. It defines "today", and the zone of a date-time without an offset.',
   'column sync.settings.outbox_limit':

@@ -17,7 +17,16 @@ import { limitMs, settingsOf } from './surfaces.ts'
 
 vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
-const types: readonly ColumnType[] = ['text', 'bigint', 'numeric', 'boolean', 'date', 'timestamptz', 'jsonb']
+const types: readonly ColumnType[] = [
+  'text',
+  'bigint',
+  'numeric',
+  'boolean',
+  'date',
+  'timestamptz',
+  'timestamp',
+  'jsonb',
+]
 
 /** What Postgres takes for each type; stricter than Postgres, so that nothing needs luck. */
 const shapes: Readonly<Record<ColumnType, RegExp>> = {
@@ -27,6 +36,7 @@ const shapes: Readonly<Record<ColumnType, RegExp>> = {
   boolean: /^(true|false)$/,
   date: /^\d{4}-\d\d-\d\d$/,
   timestamptz: /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,9})? (Z|[+-]\d\d(:?\d\d)?|Europe\/Paris)$/,
+  timestamp: /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,15})? Z$/,
   jsonb: /^[\s\S]+$/,
 }
 

@@ -1,6 +1,9 @@
 // Rows put into the mirror by hand, so that a report's answer can be worked out by hand too.
 
 import type { Pool, QueryResultRow } from 'pg'
+import type { Json } from '../../src/api/wire/json.ts'
+import { streamNamed } from '../../src/catalog/catalog.ts'
+import { projectRecord } from '../../src/sync/records/project.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 
 type Value = string | number | boolean | null | object
@@ -26,7 +29,8 @@ export async function openReports(): Promise<Reports> {
     url: database.url,
     add: async (table, ...records) => {
       for (const record of records) {
-        const row = { _payload: {}, _source: `GET /v3/${table}`, _read_at: '2026-01-01T00:00:00Z', ...record }
+        const read = dateTimesIn(table, record._payload ?? {})
+        const row = { _payload: {}, _source: `GET /v3/${table}`, _read_at: '2026-01-01T00:00:00Z', ...read, ...record }
         const values = Object.values(row).map((value) => (isPlain(value) ? value : JSON.stringify(value)))
         const places = values.map((_, index) => `$${index + 1}`)
         await pool.query(`insert into mirror.${table} (${Object.keys(row).join(', ')}) values (${places})`, values)
@@ -42,6 +46,18 @@ export async function openReports(): Promise<Reports> {
     },
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
+}
+
+/** What the sync reads of date-times in a record, in a mirror whose TIME_ZONE is UTC. */
+function dateTimesIn(table: string, payload: Value): Record<string, string | null> {
+  const stream = streamNamed(table)
+  const request = Object.fromEntries(stream.key.map((name) => [name, '1']))
+  const projected = projectRecord(stream, { id: 1, ...(payload as Record<string, Json>) }, request, 'UTC')
+  if (!projected.ok) return {}
+  const isRead = stream.columns.map(({ moment, type }) => moment !== undefined || type === 'timestamp')
+  return Object.fromEntries(
+    stream.columns.flatMap(({ name }, index) => (isRead[index] ? [[name, projected.row.values[index] ?? null]] : [])),
+  )
 }
 
 const isPlain = (value: Value): boolean => value === null || typeof value !== 'object'

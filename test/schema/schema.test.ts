@@ -19,7 +19,10 @@ const bookkeeping = {
   _deleted_at: 'timestamp with time zone',
 }
 
-const typeNames: Readonly<Record<string, string>> = { timestamptz: 'timestamp with time zone' }
+const typeNames: Readonly<Record<string, string>> = {
+  timestamptz: 'timestamp with time zone',
+  timestamp: 'timestamp without time zone',
+}
 
 type ColumnRow = { table: string; column: string; type: string; comment: string | null }
 

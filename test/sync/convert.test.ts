@@ -23,6 +23,7 @@ const expected: Readonly<Partial<Record<ColumnType, string>>> = {
   text: 'text',
   date: 'a date as YYYY-MM-DD',
   timestamptz: 'a date-time such as 2026-07-14T09:00:00+02:00',
+  timestamp: 'a date-time such as 2026-07-14T09:00:00+02:00',
 }
 
 describe('refused, with what was expected, is', () => {

@@ -24,6 +24,7 @@ const samples = {
   boolean: false,
   date: '2026-07-14',
   timestamptz: '2026-07-14T09:00:00Z',
+  timestamp: '2026-07-14T09:00:00Z',
   jsonb: { any: 'thing' },
 }
 

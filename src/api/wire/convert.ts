@@ -1,7 +1,7 @@
 // From a JSON value to the text form of a Postgres value, exactly, or a reason why not. Pure.
 
 import type { ColumnType } from '../../catalog/types.ts'
-import { dateTimeForSql, dayOf } from '../../date-time.ts'
+import { dateTimeForSql, dayOf, wallClockForSql } from '../../date-time.ts'
 import { canonicalDecimal } from '../../decimal.ts'
 import { type Json, stringifyJson, textOf } from './json.ts'
 
@@ -55,8 +55,8 @@ function toDate(value: Json): Converted {
   return day === null ? bad(dateForm) : good(day)
 }
 
-function toTimestamp(value: Json, timeZone: string): Converted {
-  const text = typeof value === 'string' ? dateTimeForSql(value, timeZone) : null
+function toTimestamp(value: Json, forSql: (text: string) => string | null): Converted {
+  const text = typeof value === 'string' ? forSql(value) : null
   return text === null ? bad(dateTimeForm) : good(text)
 }
 
@@ -78,7 +78,9 @@ export function convertValue(type: ColumnType, value: Json | undefined, timeZone
     case 'date':
       return toDate(value)
     case 'timestamptz':
-      return toTimestamp(value, timeZone)
+      return toTimestamp(value, (text) => dateTimeForSql(text, timeZone))
+    case 'timestamp':
+      return toTimestamp(value, wallClockForSql)
     case 'jsonb':
       return good(stringifyJson(value))
     default:

@@ -2,7 +2,7 @@
 
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { Queryable } from '../../database/sql.ts'
-import { localDay } from '../../reports/pieces.ts'
+import { localDay, timeZone } from '../../reports/pieces.ts'
 import { isCanceled } from '../../reports/rentals.ts'
 import type { BoatFacts, CalendarYear, Stay } from './busy-times.ts'
 
@@ -65,8 +65,7 @@ async function readRentals(db: Queryable, boat: string): Promise<readonly Stay[]
   const { rows } = await db.query<Stay>(
     `select 'rental-' || r.id as uid, case when coalesce(nullif(r.status, ''), 'PENDING') = 'PENDING' then 'pending' else 'rental' end as kind,
        r.departure_datetime as "from", r.arrival_datetime as "to",
-       ${localDay("(r._payload ->> 'departureDatetime')", 'r.departure_datetime')}::text as "firstDay",
-       ${localDay("(r._payload ->> 'arrivalDatetime')", 'r.arrival_datetime')}::text as "lastDay", r._changed_at as "changedAt"
+       ${localDay('departure')}::text as "firstDay", ${localDay('arrival')}::text as "lastDay", r._changed_at as "changedAt"
      from mirror.rentals r join mirror.resources b on b.id = r.resource_id
      where coalesce(b.boat_id::text, b.id) = $1 and r._deleted_at is null and not ${isCanceled}
        and r.departure_datetime < r.arrival_datetime and r.arrival_datetime > now() - interval '2 days'
@@ -76,16 +75,16 @@ async function readRentals(db: Queryable, boat: string): Promise<readonly Stay[]
   return rows
 }
 
-/** Unavailabilities whose ends can be read; of the others the calendar of the year knows the days. */
+/** Unavailabilities whose ends are known; of the others the calendar of the year knows the days. */
 async function readBlocks(db: Queryable, resourceId: string): Promise<readonly Block[]> {
-  const zone = '(select time_zone from sync.settings)'
+  const end = `least(u.end_datetime, '9999-12-31')` // calendars have no later years
   const { rows } = await db.query<Block>(
-    `select 'block-' || u.key || '-' || u.resource_id as uid, 'block' as kind, lower(s.span) as "from", upper(s.span) as "to",
-       (lower(s.span) at time zone ${zone})::date::text as "firstDay", (upper(s.span) at time zone ${zone})::date::text as "lastDay",
+    `select 'block-' || u.key || '-' || u.resource_id as uid, 'block' as kind, u.start_datetime as "from", ${end} as "to",
+       (u.start_datetime at time zone ${timeZone})::date::text as "firstDay", (${end} at time zone ${timeZone})::date::text as "lastDay",
        u._changed_at as "changedAt", report.is_block_of_rental(u._payload) as "isOfRental"
      from mirror.resource_unavailabilities u
-     cross join lateral (select report.unavailability_span(u._payload) as span) s
-     where u.resource_id = $1 and u._deleted_at is null and upper(s.span) > now() - interval '2 days' order by u.key`,
+     where u.resource_id = $1 and u._deleted_at is null and u.start_datetime < u.end_datetime
+       and u.end_datetime > now() - interval '2 days' order by u.key`,
     [resourceId],
   )
   return rows

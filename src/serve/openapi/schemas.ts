@@ -30,6 +30,7 @@ const columnSchemas: Readonly<Record<ColumnType, Schema>> = {
   boolean: { type: ['boolean', 'null'] },
   date: { type: ['string', 'null'], format: 'date' },
   timestamptz: { type: ['string', 'null'], format: 'date-time' },
+  timestamp: { type: ['string', 'null'] },
   jsonb: {},
 }
 

@@ -233,6 +233,7 @@ function isUnexpected(
 ): boolean {
   if (stream.dueBy === undefined || !task.isScheduled || task.hot) return false
   if (!before?.hash || before.readAt === null || before.expected || before.hash === detailHash) return false
+  if (before.projection !== projectionVersion) return false // the hash is of other columns
   return dateIn(settings.timeZone, before.readAt) === dateIn(settings.timeZone, detailReadAt)
 }
 

@@ -5,10 +5,11 @@ import { convertValue } from '../../api/wire/convert.ts'
 import { fieldAt, isObject, type Json, saysNothing, stringifyJson, textOf } from '../../api/wire/json.ts'
 import { contentKey, keyText } from '../../catalog/keys.ts'
 import type { Column, StreamDef } from '../../catalog/types.ts'
+import { dayOf } from '../../date-time.ts'
 import type { Row } from '../../mirror/rows.ts'
 
 /** Raised whenever a row would come out differently for the same record: everything is then projected anew. */
-export const projectionVersion = 2
+export const projectionVersion = 3
 
 export type JsonObject = { readonly [key: string]: Json }
 
@@ -42,6 +43,16 @@ export const hashOf = (text: string): string => createHash('md5').update(text).d
 /** The present value of a column without a path, or of its path. */
 const sourceOf = (column: Column, record: Json, request: RequestValues): Json | undefined =>
   column.path === null ? request[column.name] : valueAt(record, column.path)
+
+/** The first of a moment's members that says one, as a date-time. A day ends with its last second, also that of the year 9999. */
+function momentIn(record: Json, { of, names }: NonNullable<Column['moment']>): string | undefined {
+  for (const name of names) {
+    const text = fieldAt(record, [name])
+    const day = typeof text === 'string' ? dayOf(text) : null
+    if (day !== null) return text === day ? `${day}T${of === 'start' ? '00:00' : '23:59:60'}` : String(text)
+  }
+  return undefined
+}
 
 /**
  * A column as it is looked up in each record of its stream: the members of its path, and its position in the key, -1
@@ -119,7 +130,8 @@ export function projectReceived(
   const values: (string | null)[] = []
   const key: string[] = stream.key.map(() => '')
   for (const { column, steps, place } of lookupsOf(stream)) {
-    const value = steps === null ? request[column.name] : fieldAt(record, steps)
+    const { name, moment } = column
+    const value = moment ? momentIn(record, moment) : steps === null ? request[name] : fieldAt(record, steps)
     const converted = convertValue(column.type, value, timeZone)
     if (!converted.ok && column.lenient !== true && standsAlone(record, steps))
       return fail(`${column.path ?? column.name}: expected ${converted.expected}, got ${shown(value)}.`)
