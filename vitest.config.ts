@@ -1,5 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config'
-import { inGate } from './test/helpers/gate.ts'
+import type { Extent } from './test/helpers/extent.ts'
 import { LongestFirst } from './test/helpers/longest-first.ts'
 
 /** As scripts/bundle.mjs does it: a file of SQL is imported as its text. */
@@ -10,8 +10,8 @@ const sqlFiles = {
 }
 
 /**
- * What the gate omits: campaigns and surroundings, which have commands of their own, but for how statements grow without
- * statistics; and files that start whole programs or two mirrors for what others show one by one.
+ * What `npm test` leaves to `npm run test:all`: campaigns and surroundings, except how statements grow without statistics; and
+ * files that start whole programs or two mirrors for what others show one by one.
  */
 const omitted = [
   'test/chaos/**',
@@ -20,23 +20,32 @@ const omitted = [
   'test/{cli/{hangup,lost-start},discovery/json-server,embedded/embedded-postgres}.test.ts',
 ]
 
-export default defineConfig({
-  plugins: [sqlFiles],
-  test: {
-    include: ['test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...(inGate ? omitted : [])],
-    // Tables are as wide as what they hold, also where a shell exports its width.
-    env: { COLUMNS: '' },
-    globalSetup: ['test/helpers/global-setup.ts'],
-    // Tells slow from stuck on a machine that does other things besides; a test that needs longer says so, and why.
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
-    // More than processors: most tests wait for others most of the time.
-    maxWorkers: 4,
-    // Loading what most files share, once for each of them, took a third of the time. Files leave nothing behind.
-    isolate: false,
-    // What a test starts as a process of its own is not counted.
-    coverage: { include: ['src/**/*.ts'], reporter: ['text'], reportOnFailure: true },
-    sequence: { shuffle: true, sequencer: LongestFirst },
-  },
+/** `npm test` names `quick`, campaigns name `full`; without a mode vitest takes its own, `test`. */
+const extentOf = (mode: string): Extent => (mode === 'quick' || mode === 'full' ? mode : 'all')
+
+export default defineConfig(({ mode }) => {
+  const extent = extentOf(mode)
+  return {
+    plugins: [sqlFiles],
+    test: {
+      include: ['test/**/*.test.ts'],
+      exclude: [...configDefaults.exclude, ...(extent === 'quick' ? omitted : [])],
+      provide: { extent },
+      // Tables are as wide as what they hold, also where a shell exports its width.
+      env: { COLUMNS: '' },
+      globalSetup: ['test/helpers/global-setup.ts'],
+      // Tells stuck from slow, also where thirty processes want one processor; a test that needs longer says so, and why.
+      testTimeout: 120_000,
+      hookTimeout: 120_000,
+      // What a test waits for comes, or never does.
+      expect: { poll: { timeout: 60_000 } },
+      // More than processors: most tests wait for others most of the time.
+      maxWorkers: 4,
+      // Loading what most files share, once for each of them, took a third of the time. Files leave nothing behind.
+      isolate: false,
+      // What a test starts as a process of its own is not counted.
+      coverage: { include: ['src/**/*.ts'], reporter: ['text'], reportOnFailure: true },
+      sequence: { shuffle: true, sequencer: LongestFirst },
+    },
+  }
 })

@@ -80,7 +80,7 @@ describe('docs/commands.md', () => {
 describe('docs/cases.md', () => {
   const cases = read('docs/cases.md')
     .split('\n')
-    .filter((line) => /^\| [A-D]\d/.test(line))
+    .filter((line) => /^\| [A-Z]\d/.test(line))
   const commands = cases.flatMap((line) => [...line.matchAll(/`npx vitest run (\S+)(?: -t '([^']+)')?`/g)])
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
 

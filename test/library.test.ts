@@ -10,7 +10,7 @@ import project from '../package.json' with { type: 'json' }
 import { kyselyOn } from '../src/database/sql.ts'
 import { changes, openMirror } from '../src/index.ts'
 import { createTestDatabase, type TestDatabase } from './helpers/database.ts'
-import { inGate } from './helpers/gate.ts'
+import { isQuick } from './helpers/extent.ts'
 import { installOurselves, linkPackages } from './helpers/npm-package.ts'
 
 const execute = promisify(execFile)
@@ -149,8 +149,8 @@ describe('the package', () => {
     expect(new Set([...imported, '@types/pg', 'light-my-request'])).toEqual(new Set(Object.keys(own)))
   })
 
-  // Not in the gate: a minute, most of it the compiler.
-  it.skipIf(inGate)(
+  // Not with `npm test`: a minute, most of it the compiler.
+  it.skipIf(isQuick)(
     'runs the program of docs/library.md, and the compiler knows its types',
     async () => {
       const [, program] = /^```ts\n(import .*?)^```/ms.exec(await readFile('docs/library.md', 'utf8')) ?? []
@@ -176,7 +176,7 @@ describe('the package', () => {
         }
         expect(await left('ledger'), 'acknowledged').toBe(0)
         expect(given).toHaveLength((await database.pool.query(log)).rows.length)
-      }, 20_000)
+      }, 60_000)
       expect(given).toEqual((await database.pool.query<{ told: string }>(log)).rows.map(({ told }) => told))
       expect(given.at(0)).toMatch(/^insert /)
       expect(given.at(-1)).toMatch(/^update /)
@@ -188,8 +188,8 @@ describe('the package', () => {
     90_000,
   )
 
-  // Not in the gate: the compiler once more, with the next Kysely.
-  it.skipIf(inGate)(
+  // Not with `npm test`: the compiler once more, with the next Kysely.
+  it.skipIf(isQuick)(
     'fits a Kysely of another version in the program, and serves it',
     async () => {
       await using own = await createTestDatabase()

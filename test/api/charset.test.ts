@@ -76,7 +76,7 @@ describe('an answer in an unknown character set that is not UTF-8', () => {
     const headers = { 'content-type': 'application/json; charset=x-klingon' }
     await using server = await startServer((response) => response.writeHead(200, headers).end(bytes('{"a":"\xe9"}')))
     await using test = openApi(server.url)
-    const failure = test.api.read({ endpoint: 'GET /v3/users', signal: AbortSignal.timeout(60_000) })
+    const failure = test.api.read({ endpoint: 'GET /v3/users', signal: AbortSignal.timeout(100_000) })
     await expect(failure).rejects.toMatchObject({
       code: 'API_NOT_JSON',
       message: expect.stringContaining('character set x-klingon'),

@@ -50,7 +50,7 @@ describe('a write', () => {
       await using server = await startServer(respond)
       await using test = openApi(server.url)
       await expect(
-        test.api.send({ ...create, timeoutMs: name === 'nothing in time' ? 200 : 30_000 }),
+        test.api.send({ ...create, timeoutMs: name === 'nothing in time' ? 1_000 : 30_000 }),
       ).rejects.toMatchObject({
         code,
         mayHaveTakenEffect,

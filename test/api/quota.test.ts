@@ -10,7 +10,7 @@ import { sleep } from '../../src/clock.ts'
 import { parseQuota } from '../../src/settings.ts'
 import { buildProgram, startProgram } from '../helpers/child-program.ts'
 import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { json, openApi, startServer } from './http-server.ts'
 import type { QuotaProcessOptions } from './quota-process.ts'
 import { recordingLog } from './recording-log.ts'
@@ -114,7 +114,7 @@ it('is never exceeded in any window, whoever asks when, holds requests back, ret
   } finally {
     client.release()
   }
-}, 60_000)
+})
 
 it('lends again when it said it would, not before', async () => {
   const take = async (at: Date, priority: string, wanted: number) =>
@@ -201,8 +201,8 @@ it('of eight workers in one process, five of them killed, no more leave than it 
   await expect(changes.acquire('write')).rejects.toBeInstanceOf(QuotaUsed)
 })
 
-// Not in the gate: eight processes on two processors, for ten seconds.
-it.skipIf(inGate)(
+// Not with `npm test`: eight processes on two processors, for ten seconds.
+it.skipIf(isQuick)(
   'of eight processes, five of them killed, no more reach the API in any hour than it allows; the others use nearly all of it',
   async () => {
     const [quota, ratePerSecond] = [400, 40] // slow enough that five die in time on a busy machine
@@ -255,7 +255,6 @@ it.skipIf(inGate)(
     expect(most(arrived)).toBeLessThanOrEqual(quota)
     expect(most(arrived.filter(({ isRead }) => isRead))).toBeLessThanOrEqual(quota * quotaRule.forReads)
   },
-  60_000,
 )
 
 /** Resolves once that is so. */

@@ -20,11 +20,12 @@ import { projectRecord } from '../../src/sync/records/project.ts'
 import { withDatabase } from '../helpers/addresses.ts'
 import { buildProgram, type Program, startProgram } from '../helpers/child-program.ts'
 import { createTestPool } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import { type OwnPostgres, openOwnPostgres } from '../helpers/postgres-server.ts'
 import { Planner } from '../outbox/plans.ts'
 import { contextFor, createRig, type Rig } from '../outbox/rig.ts'
 import type { PushProcessOptions } from './push-process.ts'
-import { isFull, report } from './report.ts'
+import { report } from './report.ts'
 
 const runs = isFull ? 200 : 4
 const limits = { timeoutMs: 500, showDelayMs: 150, leaseMs: 1_000, concurrency: 8 }
@@ -73,7 +74,7 @@ afterAll(async () => {
   ])
   await program[Symbol.asyncDispose]()
   await own.close()
-}, 120_000)
+})
 
 /** A statement of the administrator, as soon as the server answers. */
 async function admin(sql: string, url = own.url): Promise<pg.QueryResult> {
@@ -115,9 +116,7 @@ async function goBack(folder: string): Promise<void> {
   await own.adopt()
   await own.start()
   // It can be read before it is on its new timeline.
-  await expect
-    .poll(async () => (await admin('select pg_is_in_recovery() as still')).rows[0]?.still, { timeout: 60_000 })
-    .toBe(false)
+  await expect.poll(async () => (await admin('select pg_is_in_recovery() as still')).rows[0]?.still).toBe(false)
 }
 
 async function startPusher(databaseUrl: string, apiUrl: string) {
@@ -270,7 +269,7 @@ async function finish(rig: Rig, url: string): Promise<void> {
   const pool = createTestPool(url, 1)
   try {
     const end = Date.now() + 100_000
-    do await pusher.drain(AbortSignal.timeout(60_000), { until: 'settled' })
+    do await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
     while ((await canProgress(pool)) && Date.now() < end)
   } finally {
     await pusher.close()

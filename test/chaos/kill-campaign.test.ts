@@ -2,8 +2,9 @@
 
 import { afterAll, describe, expect, inject, it } from 'vitest'
 import { createTestDatabase } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import { type KillResult, runKillCampaign } from './kill-campaign.ts'
-import { isFull, report } from './report.ts'
+import { report } from './report.ts'
 
 const backends = [
   { name: 'Postgres', redisUrl: null },
@@ -26,7 +27,7 @@ const results: {
 }[] = []
 
 describe('syncs killed with SIGKILL at random moments', () => {
-  // In the gate on Postgres alone: the queue wakes, the tables say what to do.
+  // The queue wakes workers; the tables say what to do.
   for (const { name, redisUrl } of backends)
     for (const plan of plans)
       it.skipIf(name === 'Redis' && redisUrl === null)(

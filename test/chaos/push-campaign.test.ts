@@ -9,10 +9,11 @@ import { createLogger } from '../../src/log.ts'
 import { migrate } from '../../src/schema/migrate.ts'
 import { buildProgram, type Program, startProgram } from '../helpers/child-program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import { type OwnPostgres, openOwnPostgres } from '../helpers/postgres-server.ts'
 import { type Batch, type Fault, faults, runPushCampaign, type StartRunner } from './push-campaign.ts'
 import type { PushProcessOptions } from './push-process.ts'
-import { isFull, report } from './report.ts'
+import { report } from './report.ts'
 
 const redis = inject('redisUrl')
 const operations = writes.length
@@ -123,4 +124,4 @@ afterAll(async () => {
   await program[Symbol.asyncDispose]()
   await own?.close()
   await database[Symbol.asyncDispose]()
-}, 120_000)
+})

@@ -1,10 +1,7 @@
-// Campaigns have two sizes: a slice in CI, and the full number with `npm run chaos`, which writes what came of it into the
-// folder `results`.
+// A campaign writes what came of it into the folder `results`, where it runs in full: with `npm run chaos`.
 
 import { writeResult } from '../../scripts/results.ts'
-
-/** True in a full campaign of one fault at a time. */
-export const isFull = process.env.CHAOS === 'full'
+import { isFull } from '../helpers/extent.ts'
 
 /** In a full campaign, writes its result. */
 export function report(campaign: 'syncs' | 'changes' | 'ground', lines: readonly string[]): void {

@@ -5,7 +5,7 @@ import { createSandbox } from '../../sandbox/index.ts'
 import { readConfig } from '../../src/config.ts'
 import { shownAddress } from '../../src/text.ts'
 import { createTestDatabase } from '../helpers/database.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { openCommandLine } from './program.ts'
 
 describe('an address as it is shown', () => {
@@ -67,8 +67,8 @@ describe('a user and password in API_BASE_URL', () => {
       expect(wrong).not.toThrow(/secret|100%/)
     })
 
-  // Not in the gate: a minute, with a worker's whole first sync at the level `trace`.
-  it.skipIf(inGate)(
+  // Not with `npm test`: a minute, with a worker's whole first sync at the level `trace`.
+  it.skipIf(isQuick)(
     'are in nothing that a worker, status, check or a failed sync writes, while the API is read with them',
     async () => {
       await using database = await createTestDatabase()

@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { openApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
@@ -14,8 +14,6 @@ import { closedPort } from '../api/http-server.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { openTcpProxy } from '../helpers/tcp-proxy.ts'
 import { type CommandLine, errorOf, openCommandLine } from './program.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const settings = { API_AUTH: 'none', API_RATE_LIMIT: '0', PORT: '0', SERVE_LISTEN: '127.0.0.1:0' }
 

@@ -78,7 +78,7 @@ it('ends with 1 and writes nothing when nobody is let in, and with 2 without an 
   await expect(stat(join(cli.folder, 'refused.env'))).rejects.toThrow('ENOENT')
   const unset = await cli.run(['check', '--write', 'x.env'], { API_BASE_URL: '', API_TOKEN: '' })
   expect(unset).toMatchObject({ code: 2, stderr: expect.stringContaining('API_BASE_URL is not set') })
-}, 120_000)
+})
 
 it('compares with the file and the environment, which wins', () => {
   const found = [
@@ -113,7 +113,7 @@ it('finds that an API asks for no credentials, and refuses nobody who only looks
   expect(text).not.toContain('API_TOKEN')
   const looked = await fresh.run(['db'], { API_AUTH: 'bearer' })
   expect(looked).toMatchObject({ code: 0, stdout: `${database.url}\n` })
-}, 120_000)
+})
 
 it('writes what a second terminal needs, and passwords only if that is asked for', async () => {
   const withPassword = new URL(database.url)
@@ -133,7 +133,7 @@ it('writes what a second terminal needs, and passwords only if that is asked for
   expect(again.stdout).toContain('Nothing to add to second.env.')
   const alone = await cli.run(['check', '--with-secrets'], settings)
   expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('needs --write') })
-}, 120_000)
+})
 
 it('writes names with brackets so that they are read again', async () => {
   await using server = await openJsonApi({ count: 47, refusesUnknown: true })
@@ -147,7 +147,7 @@ it('writes names with brackets so that they are read again', async () => {
     /ok +list rentals .*paging by page from 1 .*a total of 47; 20 records on the first page, 20/,
   )
   expect([written.code, again.code]).toEqual([0, 0])
-}, 60_000)
+})
 
 it('shows what it found where the file cannot be written', async () => {
   const found = await cli.run(['check', '--write', 'no/folder/x.env'], {
@@ -156,4 +156,4 @@ it('shows what it found where the file cannot be written', async () => {
   expect(found.code).toBe(1)
   expect(found.stdout).toMatch(/fail {2}settings file .*cannot be written/)
   expect(found.stdout).toMatch(/^API_PAGING=offset$/m)
-}, 60_000)
+})

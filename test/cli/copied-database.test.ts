@@ -1,11 +1,9 @@
 // The commands in a database that is a copy: what waits, and what ends the wait.
 
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type CommandLine, errorOf, openCommandLine } from './program.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let sandbox: Sandbox
 let original: TestDatabase

@@ -43,7 +43,7 @@ const printed = (feed: Started, count: number): Promise<Line[]> =>
       expect(lines.length).toBeGreaterThanOrEqual(count)
       return lines
     },
-    { timeout: 20_000, interval: 50 },
+    { timeout: 60_000, interval: 50 },
   )
 const acknowledged = async (name: string): Promise<string | undefined> =>
   (await mirror.all<{ cursor: string }>('select cursor from sync.consumers where name = $1', [name]))[0]?.cursor
@@ -69,13 +69,13 @@ it('prints the changes of the streams that are wanted, no digit lost', async () 
 it('follows, acknowledges what it reads and what is not wanted, ends with 0 when told to stop, and goes on there', async () => {
   const args = ['feed', '--consumer', 'follower', '--from', 'now', '--streams', 'harbours', '--follow']
   const first = cli.start(args, {}, 'pipe')
-  await vi.waitFor(async () => expect(await acknowledged('follower')).toBeDefined(), { timeout: 20_000, interval: 50 })
+  await vi.waitFor(async () => expect(await acknowledged('follower')).toBeDefined(), { timeout: 60_000, interval: 50 })
   await harbours(11, 12)
   const lines = await printed(first, 2)
   expect(lines.map(({ key }) => key.id)).toEqual([11, 12])
   first.process.stdin?.write(`${lines[0]?.cursor}\n`)
   await vi.waitFor(async () => expect(await acknowledged('follower')).toBe(placeOf(lines[0]?.cursor)), {
-    timeout: 20_000,
+    timeout: 60_000,
   })
   first.process.kill('SIGTERM')
   expect(await first.ended).toMatchObject({ code: 0, stderr: '' })
@@ -83,9 +83,9 @@ it('follows, acknowledges what it reads and what is not wanted, ends with 0 when
   const second = cli.start(args, {}, 'pipe')
   expect((await printed(second, 1)).map(({ key }) => key.id)).toEqual([12])
   await mirror.write({ tables: [tableOf('cities', 1, [rowOf('cities', { id: 2 })])] })
-  await vi.waitFor(async () => expect(await end()).not.toBe(placeOf(lines[1]?.cursor)), { timeout: 20_000 })
+  await vi.waitFor(async () => expect(await end()).not.toBe(placeOf(lines[1]?.cursor)), { timeout: 60_000 })
   second.process.stdin?.write(`${lines[1]?.cursor}\n`)
-  await vi.waitFor(async () => expect(await acknowledged('follower')).toBe(await end()), { timeout: 20_000 })
+  await vi.waitFor(async () => expect(await acknowledged('follower')).toBe(await end()), { timeout: 60_000 })
   second.process.stdin?.write('yesterday\n')
   expect(await second.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("The cursor is 'yesterday'") })
 })
@@ -180,7 +180,7 @@ describe('docs/feed.md', () => {
           expect(await acknowledged(name)).toBe(await end())
           expect(text).toMatch(/^insert harbours \{ ?'?id'?: '?20[12]'? ?\}\n$/)
         },
-        { timeout: 20_000 },
+        { timeout: 60_000 },
       )
       child.kill('SIGKILL')
       await once(child, 'close')

@@ -6,9 +6,6 @@ import { expect, it, vi } from 'vitest'
 import { createSandbox } from '../../sandbox/index.ts'
 import { openCommandLine } from './program.ts'
 
-// It makes a database cluster.
-vi.setConfig({ testTimeout: 60_000 })
-
 it('the worker ends in order, and its embedded database with it', async () => {
   const sandbox = await createSandbox({ size: 1 })
   await using cli = await openCommandLine({ API_BASE_URL: sandbox.url, API_AUTH: 'none', PORT: '0' })
@@ -21,7 +18,7 @@ it('the worker ends in order, and its embedded database with it', async () => {
     )
   }
   const worker = cli.start(['worker'])
-  await vi.waitFor(() => expect(worker.text()).toContain('Pages '), 50_000)
+  await vi.waitFor(() => expect(worker.text()).toContain('Pages '), 60_000)
   expect(await serverIsUp()).toBe(true)
   worker.process.kill('SIGHUP')
   worker.process.kill('SIGHUP')

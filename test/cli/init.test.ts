@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { chmod, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { parseAnswers } from '../../src/cli/answers.ts'
 import { variablesOf, withSettings } from '../../src/cli/settings-file.ts'
@@ -12,8 +12,6 @@ import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { findOnPath } from '../helpers/redis-server.ts'
 import { type CommandLine, errorOf, openCommandLine } from './program.ts'
 import { runOnTerminal } from './typed.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const token = 'Geheim-77'
 let database: TestDatabase

@@ -4,16 +4,13 @@ import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { oneOf, pagingStyles } from '../../src/settings.ts'
 import { withDatabase } from '../helpers/addresses.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { findOnPath, startRedis } from '../helpers/redis-server.ts'
 import { type CommandLine, errorOf, openCommandLine } from './program.ts'
-
-// Some start the program, and some wait for servers that do not answer.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let database: TestDatabase
 let guarded: Sandbox
@@ -235,7 +232,7 @@ describe('check', () => {
       expect(stdout).toMatch(/queue: Set maxmemory-policy noeviction in Redis/)
       expect(code).toBe(0)
       const worker = cli.start(['worker'], env)
-      await expect.poll(() => worker.text(), { timeout: 60_000 }).toMatch(/"event":"queue_risk".*allkeys-lru/)
+      await expect.poll(() => worker.text()).toMatch(/"event":"queue_risk".*allkeys-lru/)
       worker.process.kill('SIGTERM')
       const { stderr } = await worker.ended
       // Also what the queue's own package says about it.

@@ -1,13 +1,10 @@
 // Outputs that cannot be written: a reader that has left, a full disk, a descriptor that is closed. What a command does, and with
 // what it ends, depends on none of them, but where the output is the result. test/surroundings/built.test.ts has all commands.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type CommandLine, openCommandLine, type Unwritable } from './program.ts'
-
-// Processes of their own.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let database: TestDatabase
 let sandbox: Sandbox
@@ -81,7 +78,7 @@ it.each(['gone', 'full', 'closed'] as const)(
       })
       .toBe(true)
     await database.pool.query(`select mirror.refresh('harbours')`)
-    await expect.poll(requests, { timeout: 60_000 }).toBeGreaterThan(before)
+    await expect.poll(requests).toBeGreaterThan(before)
     worker.process.kill('SIGTERM')
     expect((await worker.ended).code).toBe(0)
   },

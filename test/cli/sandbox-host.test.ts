@@ -97,7 +97,7 @@ describe('a sandbox whose process is gone', () => {
     await first.close()
     // The first answer counts: a world without its last writes would say that records are gone.
     const shown = await vi.waitFor(() => read(second.url, `/v3/users/${created.id}`), {
-      timeout: 10_000,
+      timeout: 60_000,
       interval: 5,
     })
     expect(shown).toMatchObject({ id: created.id, email: person.email })
@@ -132,7 +132,7 @@ describe('a sandbox whose process is gone', () => {
         expect(moved?.url).not.toBe(second.url)
         expect(await read(String(moved?.url), '/v3/types')).not.toEqual([])
       },
-      { timeout: 10_000, interval: 100 },
+      { timeout: 60_000, interval: 100 },
     )
     await second.close()
     stranger.close()

@@ -2,16 +2,13 @@
 
 import { spawnSync } from 'node:child_process'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { quarantineRecords } from '../../src/sync/quarantine.ts'
 import { noteUnknownFields } from '../../src/sync/unknown-fields.ts'
 import { withoutControls } from '../../src/text.ts'
 import { buildProgram } from '../helpers/child-program.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 import { type CommandLine, openCommandLine } from './program.ts'
-
-// A program is bundled and started.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** Clears the screen, recolours by ESC [ and by U+009B, rings, overwrites the line, turns the direction of writing. */
 const hostile = 'x\u001b[2J\u009b31m\u0007\r\u202eevil'

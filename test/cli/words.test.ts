@@ -1,6 +1,6 @@
 // What people read of facts that need no sync: schema, quarantine, history, status and changes, in words.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { quarantineRecords } from '../../src/sync/quarantine.ts'
@@ -8,9 +8,6 @@ import { noteUnknownFields } from '../../src/sync/unknown-fields.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { at, type Mirror, openMirror, rowOf } from '../helpers/rows.ts'
 import { type CommandLine, openCommandLine } from './program.ts'
-
-// Two of them start the program.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let mirror: Mirror
 let sandbox: Sandbox

@@ -1,8 +1,8 @@
 // Reading times follow the database's clock: an imprecise reading of it must not move them.
 
-import { createServer, Socket } from 'node:net'
 import fc from 'fast-check'
-import { expect, it, vi } from 'vitest'
+import type { Pool } from 'pg'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Belief, believe, followClock, measureSkew, skewOf } from '../../src/database/database-clock.ts'
 import { createTestDatabase, createTestPool } from '../helpers/database.ts'
 import { quiet } from '../helpers/rows.ts'
@@ -34,46 +34,47 @@ it('a way that stays slow is believed in the end', () => {
   expect(belief.ms).toBe(3_000)
 })
 
-it('waiting for a connection does not move the clock', async () => {
-  await using database = await createTestDatabase()
-  const pool = createTestPool(database.url, 1)
-  try {
-    const held = await pool.connect()
-    const measuring = measureSkew(pool)
-    setTimeout(() => held.release(), 1_500)
-    const { ms, errorMs } = await measuring
-    expect(errorMs).toBeLessThan(700)
-    expect(Math.abs(ms)).toBeLessThanOrEqual(errorMs + 1)
-  } finally {
-    await pool.end()
-  }
-})
-
-it('a first measurement on a slow way is made again until it is good', async () => {
-  await using database = await createTestDatabase()
-  const { hostname, port } = new URL(database.url)
-  let delayMs = 400
-  const proxy = createServer((client) => {
-    const server = new Socket().connect(Number(port), hostname)
-    client.on('data', (chunk) => void server.write(chunk))
-    server.on('data', (chunk) => void setTimeout(() => client.write(chunk), delayMs))
-    client.on('close', () => server.destroy())
-    for (const socket of [client, server]) socket.on('error', () => socket.destroy())
+describe('in simulated time', () => {
+  beforeEach(() => {
+    vi.useFakeTimers()
   })
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  const url = new URL(database.url)
-  url.port = String((proxy.address() as { port: number }).port)
-  const pool = createTestPool(url.href, 1)
-  try {
-    const following = followClock(pool, true, quiet)
-    setTimeout(() => (delayMs = 0), 1_500)
-    const clock = await following
-    expect(Math.abs(clock.now().getTime() - Date.now())).toBeLessThan(100)
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+
+  /** A database with the clock of this host, on which a connection takes so long, and so does an answer. */
+  const poolWhere = (connectMs: number, answerMs: () => number): Pool =>
+    ({
+      connect: async () => {
+        await pass(connectMs)
+        return {
+          query: async () => {
+            const ms = Date.now()
+            await pass(answerMs())
+            return { rows: [{ ms }] }
+          },
+          release: () => undefined,
+        }
+      },
+    }) as unknown as Pool
+
+  it('waiting for a connection does not move the clock', async () => {
+    const { ms, errorMs } = await measureSkew(poolWhere(1_500, () => 4))
+    expect([ms, errorMs]).toEqual([expect.closeTo(-2), 2])
+  })
+
+  it('a first measurement on a slow way is made again until it is good', async () => {
+    let slow = 3
+    const clock = await followClock(
+      poolWhere(0, () => (slow-- > 0 ? 400 : 0)),
+      true,
+      quiet,
+    )
     clock.stop()
-  } finally {
-    await pool.end()
-    proxy.close()
-  }
+    expect(clock.now().getTime()).toBeCloseTo(Date.now(), 0)
+    expect(slow).toBe(-1)
+  })
 })
 
 it('a step of the clock of this host moves nothing, however far it goes', async () => {
@@ -85,7 +86,7 @@ it('a step of the clock of this host moves nothing, however far it goes', async 
   try {
     for (const stepMs of [3_600_000, -3_600_000, 86_400_000, -86_400_000]) {
       vi.spyOn(Date, 'now').mockImplementation(() => realNow() + stepMs)
-      expect(Math.abs(performance.now() - clock.now().getTime() - began)).toBeLessThan(1_000)
+      expect(Math.abs(performance.now() - clock.now().getTime() - began)).toBeLessThan(60_000)
     }
   } finally {
     vi.restoreAllMocks()

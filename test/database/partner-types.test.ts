@@ -3,12 +3,9 @@
 import { readFileSync } from 'node:fs'
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
-import { afterAll, expect, it, vi } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import type { MirrorDatabase } from '../../src/index.ts'
 import { createTestDatabase } from '../helpers/database.ts'
-
-// The compiler checks a program with the types of every table.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** True when both types are the same. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false

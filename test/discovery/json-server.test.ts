@@ -66,4 +66,4 @@ it('finds out how json-server is asked, mirrors what it has, and sends changes t
   expect(users?.find(({ id }) => id === userId)).toMatchObject({ lastName: 'Le Goff' })
   expect(users?.filter(({ email }) => email === made.email)).toEqual([expect.objectContaining(made)])
   expect(users).toHaveLength((truth.users?.length ?? 0) + 1)
-}, 120_000)
+})

@@ -2,13 +2,10 @@
 
 import { chmod, cp, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { findPackage, prepareBinaries, removeOldCopies } from '../../src/embedded/binaries.ts'
 import { chooseIdentity, type Identity } from '../../src/embedded/identity.ts'
 import { type Folder, makeFolder } from './folders.ts'
-
-// Postgres's programs are copied and run.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let source: Awaited<ReturnType<typeof findPackage>>
 let identity: Identity

@@ -7,9 +7,6 @@ import { runDb } from '../../src/cli/commands/db.ts'
 import { openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
 import { answers, type Folder, makeFolder, quiet } from './folders.ts'
 
-// A Postgres is created, started and stopped.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 let folder: Folder
 let bin: Folder
 const signal = new AbortController().signal

@@ -74,7 +74,7 @@ export async function openTestMirror(
     { tokenOptional: true },
   )
   const open = async (): Promise<{ app: App; poke(): void; stopWorker(): Promise<void>; close(): Promise<void> }> => {
-    const app = await openApp({ config, log, apiUrl, sandbox: true, schema: 'migrate', patienceMs: 5_000 })
+    const app = await openApp({ config, log, apiUrl, sandbox: true, schema: 'migrate', patienceMs: 60_000 })
     const worker = await startSyncWorker({
       context: app.syncContext,
       backend: await app.openQueue(new AbortController().signal),

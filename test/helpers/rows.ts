@@ -97,5 +97,5 @@ export const feedSettled = ({ all }: Pick<Mirror, 'all'>): Promise<void> =>
       )
       expect(row?.settled, `the feed is held back by ${JSON.stringify(holders)}`).toBe(true)
     },
-    { timeout: 25_000, interval: 20 },
+    { timeout: 60_000, interval: 20 },
   )

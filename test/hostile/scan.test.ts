@@ -10,9 +10,9 @@ import { isObject, type Json, parseJson, stringifyJson } from '../../src/api/wir
 import { scanPage } from '../../src/api/wire/scan.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { brokenJsonText, digits, jsonText, names, objectText } from './generators.ts'
-import { casesOf, settingsOf } from './surfaces.ts'
+import { casesOf, limitMs, seed, settingsOf } from './surfaces.ts'
 
-vi.setConfig({ testTimeout: 3_600_000 }) // a million cases, where they are asked for
+vi.setConfig({ testTimeout: limitMs })
 
 type Parsed = ReturnType<typeof parseJson>
 
@@ -177,8 +177,7 @@ function* mixed(seed: number, count: number): Generator<string> {
   }
 }
 
-// How many pages are mixed: a million take a minute or two.
-const mixedPages = Number(process.env.SCAN_CASES ?? casesOf('mixed pages of lists'))
+const mixedPages = casesOf('mixed pages of lists')
 
 describe('the scan of a page', () => {
   it('sees what the parser sees', () => {
@@ -190,7 +189,7 @@ describe('the scan of a page', () => {
 
   it('sees what the parser sees in pages mixed from others', () => {
     let accepted = 0
-    for (const text of mixed(Number(process.env.FUZZ_SEED ?? '20260713'), mixedPages))
+    for (const text of mixed(seed, mixedPages))
       try {
         if (compare(text)) accepted++
       } catch (error) {

@@ -1,9 +1,10 @@
-// How many hostile cases each surface gets, and how they are drawn: the same ones in every run, unless asked otherwise.
-// FUZZ_RUNS multiplies the numbers, FUZZ_SEED draws others; docs/reliability.md states their sum.
+// How many hostile cases each surface gets, and how they are drawn: the same ones in every run; FUZZ_SEED draws others.
+// docs/reliability.md states their sum.
 
 import fc from 'fast-check'
+import { isQuick } from '../helpers/extent.ts'
 
-/** Cases by surface in one `npm test`. */
+/** Cases by surface. */
 export const surfaces = {
   'JSON texts': 20_000,
   'pages of lists': 6_000,
@@ -28,17 +29,17 @@ export const surfaces = {
 
 export type Surface = keyof typeof surfaces
 
-const factor = Number(process.env.FUZZ_RUNS ?? '1')
-if (!Number.isFinite(factor) || factor <= 0) throw new Error('FUZZ_RUNS takes a number above 0, such as 10.')
+/** Of these, `npm test` takes a share, the same ones each time. */
+export const share = isQuick ? 0.25 : 1
 
 /** The cases of a surface in this run, or of one of `parts` equal parts of it. */
 export const casesOf = (surface: Surface, parts = 1): number =>
-  Math.max(1, Math.round((surfaces[surface] * factor) / parts))
+  Math.max(1, Math.round((surfaces[surface] * share) / parts))
 
-/** A time limit in milliseconds: thousands of cases on a machine that does other things besides, more of them when asked for. */
-export const limitMs = 300_000 * Math.max(1, factor)
+/** A time limit in milliseconds: thousands of cases on a machine that does other things besides. */
+export const limitMs = 600_000
 
-const seed = Number(process.env.FUZZ_SEED ?? '20260713')
+export const seed = Number(process.env.FUZZ_SEED ?? '20260713')
 
 /** What fast-check is to do for a surface; a failure prints seed and path. */
 export const settingsOf = (surface: Surface, parts = 1): fc.Parameters<unknown> => ({

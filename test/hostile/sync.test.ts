@@ -25,7 +25,7 @@ async function syncAll(database: TestDatabase, apiUrl: string): Promise<readonly
     { DATABASE_URL: database.url, API_PAGE_BASE: '1', PRICE_DAYS: '1', CALENDAR_YEARS: '1', SLOT_DAYS: '1' },
     '/nonexistent',
   )
-  await using app = await openApp({ config, log, apiUrl, sandbox: true, schema: 'migrate', patienceMs: 5_000 })
+  await using app = await openApp({ config, log, apiUrl, sandbox: true, schema: 'migrate', patienceMs: 60_000 })
   const worker = await startSyncWorker({
     context: app.syncContext,
     backend: await app.openQueue(new AbortController().signal),

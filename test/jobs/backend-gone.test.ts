@@ -4,13 +4,10 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, inject, it, vi } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 import { openBackend } from '../../src/jobs/backend.ts'
 import { createLogger } from '../../src/log.ts'
 import { openTestRedis } from '../helpers/redis-server.ts'
-
-// A worker waits for a Redis that is gone.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 // Only a Redis of our own may be ended.
 const own = process.env.TEST_REDIS_URL === undefined && inject('redisUrl') !== null
@@ -20,7 +17,7 @@ describe.runIf(own)('a worker whose Redis is gone', () => {
     const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-gone-'))
     const redis = await openTestRedis(folder)
     if (redis === null) throw new Error('There was a redis-server a moment ago.')
-    const settings = { databaseUrl: '', redisUrl: redis.url, prefix: 'gone', patienceMs: 5_000 }
+    const settings = { databaseUrl: '', redisUrl: redis.url, prefix: 'gone', patienceMs: 60_000 }
     const backend = openBackend({ ...settings, log: createLogger('silent'), signal: new AbortController().signal })
     const queue = await backend.openQueue('gone')
     const job = new AbortController()

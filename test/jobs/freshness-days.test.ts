@@ -149,7 +149,7 @@ describe('a look', () => {
     const config = readConfig({ DATABASE_URL: mirror.url }, '/nonexistent')
     const began = await thisMinute()
     const workers = [1, 2, 3].map(() => startFreshnessChecks({ database: mirror.db, config, log: quiet }))
-    await expect.poll(found, { timeout: 10_000 }).toHaveLength(1)
+    await expect.poll(found).toHaveLength(1)
     await Promise.all(workers.map((each) => each[Symbol.asyncDispose]()))
     await checkFreshness(mirror.db, [])
     const ended = await thisMinute()

@@ -35,7 +35,7 @@ describe('the hourly line', () => {
     await using database = await createTestDatabase()
     const answers = [async () => [], async () => [held], () => Promise.reject(new Error('no connection'))]
     const worker = openWorker(database.pool, () => answers.shift()?.() ?? Promise.resolve([]), 1)
-    await vi.waitFor(() => expect(worker.lines.length).toBeGreaterThan(2), { timeout: 20_000 })
+    await vi.waitFor(() => expect(worker.lines.length).toBeGreaterThan(2), { timeout: 60_000 })
     await worker.stop()
     expect(worker.lines.slice(0, 3).map(({ event, msg }) => `${event}: ${msg}`)).toEqual([
       'well: healthy: nothing needs your attention',
@@ -65,10 +65,10 @@ describe('the hourly line', () => {
       return database.pool.query(...args)
     }) as typeof database.pool.query
     const worker = openWorker({ query }, async () => [], 1)
-    await vi.waitFor(() => expect(looks).toBeGreaterThan(3), { timeout: 20_000 })
+    await vi.waitFor(() => expect(looks).toBeGreaterThan(3), { timeout: 60_000 })
     expect(worker.lines).toEqual([])
     await database.pool.query(`update sync.senders set delivered_at = now() - interval '1 h'`)
-    await vi.waitFor(() => expect(worker.lines[0]?.event).toBe('well'), { timeout: 20_000 })
+    await vi.waitFor(() => expect(worker.lines[0]?.event).toBe('well'), { timeout: 60_000 })
     await worker.stop()
   })
 })
@@ -90,7 +90,7 @@ it('a sync without a terminal writes nothing but lines of the log on stderr, one
   expect(runs[0]?.msg).toMatch(/^\w+: done, \d+ read, \d+ inserted, \d+ requests, [\d.]+ s$/)
   expect(first.every(({ level, time }) => level === 'info' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(time))).toBe(true)
   expect(second.filter(({ event }) => event === 'run_finished')).toEqual([])
-}, 120_000)
+})
 
 describe('an error that ends a command', () => {
   const unreachable = { DATABASE_URL: 'postgres://127.0.0.1:1/boats' }

@@ -1,15 +1,12 @@
 // The queue's own tables are made after the mirror's: a wait is watched and can be ended, a failure says where it stands.
 
 import { pino } from 'pino'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { migrateQueue } from '../../src/jobs/backend.ts'
 import { syncQueue } from '../../src/jobs/queues.ts'
 import { createLogger } from '../../src/log.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
-
-// Migrations wait for a lock that another one holds.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const made = async (pool: { query(sql: string): Promise<{ rows: unknown[] }> }): Promise<unknown> =>
   (await pool.query(`select to_regclass('bullmq.job') is not null as made`)).rows
@@ -29,7 +26,7 @@ describe("the queue's own tables", () => {
       const waiting = migrateQueue(database.url, log, stopping.signal)
       waiting.catch(() => {}) // checked below
       await expect
-        .poll(() => said.join(''), { timeout: 30_000 })
+        .poll(() => said.join(''))
         .toMatch(/migrate \(queue\) waits for a lock of pid \d+, application another worker/)
       const reason = new Error('stopped by the test')
       stopping.abort(reason)
@@ -82,8 +79,8 @@ it('events of jobs, which BullMQ keeps for those who watch a queue, do not pile 
   expect(await count('event')).toBeGreaterThan(1_000)
   const worker = await backend.openWorker(syncQueue, async () => ({}), 4)
   try {
-    await expect.poll(() => count('job'), { timeout: 30_000 }).toBe(0)
-    expect(await count('event')).toBeLessThan(1_000) // 500, and what came since they were trimmed
+    await expect.poll(() => count('job')).toBe(0)
+    await expect.poll(() => count('event')).toBeLessThan(1_000) // 500, and what came since they were trimmed
   } finally {
     await worker.close()
     await queue.close()

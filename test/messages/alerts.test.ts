@@ -14,7 +14,7 @@ import { createPusher } from '../../src/outbox/pusher.ts'
 import { readBackFrom } from '../../src/outbox/read-back.ts'
 import { probe } from '../../src/web/health.ts'
 import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { findOnPath, startRedis } from '../helpers/redis-server.ts'
 import { feedSettled, quiet } from '../helpers/rows.ts'
@@ -55,7 +55,7 @@ async function leaveChangesToAPerson(): Promise<() => Promise<void>> {
   const settings = { showDelayMs: 100 }
   const { context, close } = contextFor({ database, sandbox }, { timeoutMs: 400, settings })
   const pusher = createPusher(context)
-  const push = () => pusher.drain(AbortSignal.timeout(60_000), { until: 'settled' })
+  const push = () => pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
   const queue = async (operation: string, rentalId: number, body: object): Promise<string> => {
     const values = [operation, JSON.stringify({ rentalId }), JSON.stringify(body)]
     const { rows } = await database.pool.query('select outbox.enqueue($1, $2, $3) as id', values)
@@ -74,7 +74,7 @@ async function leaveChangesToAPerson(): Promise<() => Promise<void>> {
   const payment = { currency: 'EUR', method: { id: 1 }, price: 10, reference: 'twin' }
   const unknown = await queue('rental_payment.add', lost, payment)
   sandbox.fault({ op: 'POST /v3/rentals/{rentalId}/payments', times: 1, respond: 'dropAfterEffect' })
-  await pusher.runOnce(AbortSignal.timeout(20_000))
+  await pusher.runOnce(AbortSignal.timeout(100_000))
   const made = sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []
   const twin = made.find(({ record }) => record.reference === 'twin')
   const double = { ...twin?.record, id: 990_001 }
@@ -114,8 +114,8 @@ const open = (wishes: { webhookUrl?: string; queueIsUp?: () => Promise<boolean> 
 const elsewhere = new Set(['database', 'queue', 'breaker', 'feed'])
 const kinds = alertKinds.filter((kind) => !elsewhere.has(kind)).sort()
 
-// In the gate, `verdict.test.ts` shows what needs attention, and the tests below how it is sent.
-it.skipIf(inGate)('tells everything that needs a person once as begun and once as over', async () => {
+// With `npm test`, `verdict.test.ts` shows what needs attention, and the tests below how it is sent.
+it.skipIf(isQuick)('tells everything that needs a person once as begun and once as over', async () => {
   const lists = ['harbours', 'equipments', 'types', 'cities', 'companies', 'rentals']
   await query(`select mirror.reset_consumer('crm')`)
   await mirror.sync({ streams: lists })
@@ -163,8 +163,8 @@ it.skipIf(inGate)('tells everything that needs a person once as begun and once a
   sandbox.fault({ op: 'GET /v3/types', respond: { status: 401, body: { message: 'Zaphod' } } })
   await mirror.sync({ streams: ['types'] })
   const called = async () => (await status()).endpoints.find(({ endpoint }) => endpoint === 'GET /v3/types')?.lastStatus
-  await vi.waitFor(async () => expect(await called()).toBe(401), { timeout: 30_000 })
-  await vi.waitFor(async () => expect((await status()).webhook?.state).toBe('retrying'), { timeout: 30_000 })
+  await vi.waitFor(async () => expect(await called()).toBe(401), { timeout: 60_000 })
+  await vi.waitFor(async () => expect((await status()).webhook?.state).toBe('retrying'), { timeout: 60_000 })
 
   await looked(2)
   expect(messages()).toEqual([])
@@ -205,7 +205,7 @@ it.skipIf(inGate)('tells everything that needs a person once as begun and once a
   sandbox.clearFaults()
   partner.otherwise = () => 200
   await query(`update sync.senders set next_attempt_at = null where name = 'webhook'`)
-  await vi.waitFor(async () => expect((await status()).webhook?.state).toBe('following'), { timeout: 30_000 })
+  await vi.waitFor(async () => expect((await status()).webhook?.state).toBe('following'), { timeout: 60_000 })
   await query(`update mirror.change_log set changed_at = changed_at + interval '249 days'
     where changed_at < now() - interval '200 days'`)
   await query('truncate sync.request_counts')
@@ -216,7 +216,7 @@ it.skipIf(inGate)('tells everything that needs a person once as begun and once a
   sandbox.mutate([{ record: 'harbours', op: 'delete', id: '990001' }])
   await query('delete from sync.quarantine')
   await mirror.sync({ streams: lists, full: true })
-  await vi.waitFor(async () => expect(await called()).toBe(200), { timeout: 30_000 })
+  await vi.waitFor(async () => expect(await called()).toBe(200), { timeout: 60_000 })
   await looked(2)
   expect(alerts.told('over')).toEqual([])
   await twoMinutes()
@@ -227,8 +227,8 @@ it.skipIf(inGate)('tells everything that needs a person once as begun and once a
   await query(`select mirror.drop_consumer('crm'), mirror.drop_consumer('boat-mirror.webhook')`)
 })
 
-// Not in the gate, like the next: most of a minute of waiting until the breaker opens and closes.
-it.skipIf(inGate)('tells that the API failed until requests wait, and that it answers again', async () => {
+// Not with `npm test`, like the next: most of a minute of waiting until the breaker opens and closes.
+it.skipIf(isQuick)('tells that the API failed until requests wait, and that it answers again', async () => {
   const { sandbox } = mirror
   await using alerts = await open()
   alerts.start()
@@ -253,8 +253,8 @@ it.skipIf(inGate)('tells that the API failed until requests wait, and that it an
   expect(alerts.told('over')).toEqual(alerts.told('begun'))
 })
 
-// Not in the gate: it starts, stops and starts a Redis.
-it.skipIf(inGate)('tells that the queue is out, and that it is back', async (test) => {
+// Not with `npm test`: it starts, stops and starts a Redis.
+it.skipIf(isQuick)('tells that the queue is out, and that it is back', async (test) => {
   const program = findOnPath('redis-server')
   if (program === undefined) return test.skip('there is no redis-server')
   const redis = await startRedis(program, cli.folder)
@@ -275,7 +275,7 @@ it.skipIf(inGate)('tells that the queue is out, and that it is back', async (tes
     await alerts.twoMinutes()
     expect(alerts.told('begun')).toEqual(['queue'])
     await way.pass()
-    await vi.waitFor(() => backend.ping(), { timeout: 30_000 })
+    await vi.waitFor(() => backend.ping(), { timeout: 60_000 })
     await alerts.twoMinutes()
     await alerts.twoMinutes()
     expect(alerts.told('over')).toEqual(['queue'])
@@ -307,7 +307,7 @@ it('tells that its database is out, and that it is back', async () => {
           vi.setSystemTime(Date.now() + 30_000)
           expect(messages()).toHaveLength(count)
         },
-        { timeout: 30_000, interval: 300 },
+        { timeout: 60_000, interval: 300 },
       )
     }
     await later(1)

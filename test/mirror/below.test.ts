@@ -104,7 +104,7 @@ const untilBlocked = (): Promise<void> =>
       )
       expect(row?.waiting).toBe(1)
     },
-    { timeout: 10_000, interval: 10 },
+    { timeout: 60_000, interval: 10 },
   )
 
 /** Does `first` up to its commit, then lets `second` run into it, then commits `first`. */

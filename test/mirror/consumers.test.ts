@@ -4,6 +4,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { consumerStatus } from '../../src/inspect/consumers.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
+import { isFull } from '../helpers/extent.ts'
 import { feedSettled, type Mirror, openMirror, placeOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
@@ -204,7 +205,7 @@ describe('retention', () => {
 })
 
 // In full for `npm run chaos`.
-const [size, wantedKills] = process.env.CHAOS === 'full' ? [25_000, 20] : [500, 4]
+const [size, wantedKills] = isFull ? [25_000, 20] : [500, 4]
 vi.setConfig({ testTimeout: 300_000 })
 
 describe('a consumer that is killed', () => {

@@ -1,7 +1,7 @@
 // What differs in the order of arrays alone is the same: neither written nor logged. Everything else is.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isObject, type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { compareWrites } from '../../src/mirror/comparison.ts'
@@ -11,8 +11,6 @@ import { isSame } from '../../src/sync/details/comparison.ts'
 import { openAlteringFront } from '../helpers/altering-front.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 let mirror: Mirror
 beforeAll(async () => {

@@ -103,4 +103,4 @@ it('gives in Postgres what it gives in the model, to fresh and to old snapshots'
     await server.close()
   }
   expect([...met].sort()).toEqual(['continue', 'repeat', 'start', 'wait'])
-}, 120_000)
+})

@@ -2,14 +2,11 @@
 // that keeps the rows as they were inserted (by a trigger, which sees them before anything else happens to them).
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import type { MirrorWrites } from '../../src/mirror/rows.ts'
 import { at, feedSettled, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
-
-// Many histories are written into a database and read back.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let mirror: Mirror
 beforeAll(async () => {

@@ -1,14 +1,12 @@
 // The months of the change log: every entry finds a place, a month that is old goes as a whole, and consumers of the log are informed.
 
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Queryable } from '../../src/database/sql.ts'
 import { messageOf } from '../../src/errors.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import { dropLogMonths, makeLogMonths } from '../../src/mirror/log-months.ts'
 import { createTestPool } from '../helpers/database.ts'
 import { feedSettled, type Mirror, openMirror } from '../helpers/rows.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let mirror: Mirror
 beforeAll(async () => {

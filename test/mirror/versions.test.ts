@@ -1,12 +1,9 @@
 // mirror.history and mirror.record_at: each version of a record as it was, whatever came after it and went before it.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { at, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
-
-// Histories are written into a database and read back.
-vi.setConfig({ testTimeout: 120_000 })
 
 let mirror: Mirror
 beforeAll(async () => {

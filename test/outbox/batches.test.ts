@@ -1,13 +1,10 @@
 // Calls that meet go together: what `inBatches` promises, and that changes that settle together end as each would alone.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { doneChanges } from '../../src/mirror/done-count.ts'
 import { inBatches } from '../../src/outbox/batches.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createRig, type Rig } from './rig.ts'
-
-// Many changes go out and are settled.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 describe('calls', () => {
   it('go at once, or with the next batch, at most so many; what fails concerns its own call', async () => {

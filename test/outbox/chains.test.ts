@@ -203,7 +203,7 @@ describe('changes of one record', () => {
         await rig.queue('rental.update', { rentalId }, { orderLink: `https://example.com/${round}` })
     const others = [contextFor(rig), contextFor(rig)]
     const pushers = [rig.pusher, ...others.map(({ context }) => createPusher(context))]
-    await Promise.all(pushers.map((pusher) => pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })))
+    await Promise.all(pushers.map((pusher) => pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })))
     for (const other of others) await other.close()
     for (const rentalId of ids) {
       const links = rig
@@ -236,7 +236,7 @@ describe('changes of one record', () => {
     await listener.query('listen boat_mirror_settled')
 
     const first = await rig.queue('rental.update', { rentalId: slow }, { orderLink: 'https://example.com/slow' })
-    const working = rig.pusher.runOnce(AbortSignal.timeout(20_000))
+    const working = rig.pusher.runOnce(AbortSignal.timeout(100_000))
     while ((await rig.change(first)).sent_at === null) await sleep(10)
     const second = await rig.queue('rental.update', { rentalId: quick }, { orderLink: 'https://example.com/quick' })
     await working

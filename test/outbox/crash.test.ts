@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import { openDatabase } from '../../src/database/database.ts'
 import { durably } from '../../src/database/sql.ts'
 import { createLogger } from '../../src/log.ts'
@@ -14,8 +14,6 @@ import { createTestPool } from '../helpers/database.ts'
 import { type OwnPostgres, openOwnPostgres } from '../helpers/postgres-server.ts'
 import { Planner } from './plans.ts'
 import { contextFor, createRig, type Rig } from './rig.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let own: OwnPostgres
 let rig: Rig
@@ -78,7 +76,7 @@ describe('a crash of Postgres where synchronous_commit is off', () => {
     const { context, close } = contextFor({ database, sandbox: rig.sandbox }, { timeoutMs: 60_000 })
     const lost = createPusher(context)
     const working = lost.runOnce(AbortSignal.timeout(100_000)).catch(() => undefined)
-    await expect.poll(() => payments('before the crash').length, { timeout: 20_000, interval: 5 }).toBe(1)
+    await expect.poll(() => payments('before the crash').length, { interval: 5 }).toBe(1)
     await Promise.all([database.close(), crash()]) // the pusher is gone with its database
     await rig.push()
     await close()

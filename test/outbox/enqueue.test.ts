@@ -7,7 +7,7 @@ import { writes } from '../../src/catalog/writes.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { enqueue, resultOf } from '../../src/outbox/enqueue.ts'
 import { createTestPool, type TestDatabase } from '../helpers/database.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { hostile, type Outbox, openOutbox, rental, user } from './open-outbox.ts'
 
 let outbox: Outbox
@@ -111,8 +111,8 @@ describe('a change larger than 1 MB', () => {
     })
   })
 
-  // Not in the gate: a hundred megabytes on each Postgres. The cases above show limit, size and field with two.
-  it.skipIf(inGate)(
+  // Not with `npm test`: a hundred megabytes on each Postgres. The cases above show limit, size and field with two.
+  it.skipIf(isQuick)(
     'is refused before anything is looked at, whatever it is',
     async () => {
       await expect(queue('rental.update', mb(1.2))).rejects.toThrow(

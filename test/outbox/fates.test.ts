@@ -27,7 +27,7 @@ afterEach(() => rig.sandbox.clearFaults())
 
 const once = (op: string, respond: Parameters<Rig['sandbox']['fault']>[0]['respond'], times = 1): void =>
   rig.sandbox.fault({ op, times, respond })
-const runOnce = () => rig.pusher.runOnce(AbortSignal.timeout(20_000))
+const runOnce = () => rig.pusher.runOnce(AbortSignal.timeout(100_000))
 const payment = (reference: string) => ({ currency: 'EUR', method: { id: 1 }, price: 10, reference })
 const paymentsOf = (rentalId: number, reference: string) =>
   (rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []).filter(
@@ -137,10 +137,10 @@ describe('a removal whose answer was lost', () => {
       once('DELETE /v3/users/{userId}/identity', { delayMs: 2_500 })
       await rig.queue('user_identity.remove', { userId })
       await rig.queue('user_identity.add', { userId }, { number: 'new', type: 'PASSEPORT' })
-      await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+      await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
       const unanswered = () =>
         rig.writes().filter(({ path, status }) => path === `/v3/users/${userId}/identity` && status === null)
-      await expect.poll(unanswered, { timeout: 20_000 }).toEqual([])
+      await expect.poll(unanswered).toEqual([])
       expect(rig.truth('user_identities', { user_id: userId })).toMatchObject({ number: 'new' })
     } finally {
       await pusher.close()
@@ -159,10 +159,10 @@ describe('an update whose answer was lost', () => {
       // The API is at work on it long after we gave up waiting, and shows nothing of it meanwhile.
       once('PUT /v3/rentals/{rentalId}', { delayMs: 2_500 })
       for (const orderLink of links) await rig.queue('rental.update', { rentalId }, { orderLink })
-      await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+      await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
       const unanswered = () =>
         rig.writes().filter(({ path, status }) => path === `/v3/rentals/${rentalId}` && status === null)
-      await expect.poll(unanswered, { timeout: 20_000 }).toEqual([])
+      await expect.poll(unanswered).toEqual([])
       expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ orderLink: links[1] })
     } finally {
       await pusher.close()
@@ -178,7 +178,7 @@ describe('an update whose answer was lost', () => {
     try {
       once('PUT /v3/rentals/{rentalId}', { status: 500 })
       const id = await rig.queue('rental.update', { rentalId }, { orderLink })
-      await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+      await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
       expect(await rig.change(id)).toMatchObject({ status: 'done', attempts: 2 })
       const puts = rig.writes().filter(({ path }) => path === `/v3/rentals/${rentalId}`)
       const [first, second] = puts.map(({ time }) => Date.parse(time))
@@ -276,7 +276,7 @@ describe('a rental whose creation was lost', () => {
     ]
     rig.sandbox.resetRequests()
     once('POST /v3/rentals', 'dropAfterEffect', 2)
-    await numbered.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+    await numbered.drain(AbortSignal.timeout(100_000), { until: 'settled' })
     await close()
     expect((await Promise.all(ids.map((id) => rig.change(id)))).map(({ status }) => status)).toEqual(['done', 'done'])
     const sent = rig.writes().map(({ body }) => (body as { referenceId: unknown }).referenceId)

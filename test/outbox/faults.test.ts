@@ -44,7 +44,7 @@ async function runWith(changes: Partial<PushContext>, env: Record<string, string
   const { context, close } = contextFor(rig, { timeoutMs: 400, env })
   const pusher = createPusher({ ...context, ...changes })
   try {
-    await pusher.runOnce(AbortSignal.timeout(20_000))
+    await pusher.runOnce(AbortSignal.timeout(100_000))
   } finally {
     await pusher.close()
     await close()
@@ -207,7 +207,7 @@ describe('whatever outbox.enqueue takes', () => {
     const { context, close } = contextFor(rig, { timeoutMs: 2_000, env: { API_REFERENCE_AS_NUMBER: 'on' } })
     const pusher = createPusher(context)
     try {
-      await pusher.drain(AbortSignal.timeout(20_000), { until: 'settled' })
+      await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
     } finally {
       await pusher.close()
       await close()

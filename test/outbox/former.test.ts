@@ -88,7 +88,7 @@ async function copyOf(from: TestDatabase, { recovered = false } = {}): Promise<C
     pool: copy.pool,
     log: context.log,
     push: async () => {
-      await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+      await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
     },
     change,
     status: async (id) => (await change(id)).status,
@@ -250,7 +250,7 @@ describe('a database that went back', () => {
 
   it('verifies a change first whose expires_at has passed meanwhile', async () => {
     const rentalId = planner.rental()
-    const soon = new Date(Date.now() + 1_500).toISOString()
+    const soon = new Date(Date.now() + 3_600_000).toISOString()
     const sent = await rig.queue('rental_payment.add', { rentalId }, payment('in time'), { expires_at: soon })
     const other = planner.rental()
     const unsent = await rig.queue('rental_payment.add', { rentalId: other }, payment('too late'), { expires_at: soon })

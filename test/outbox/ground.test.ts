@@ -1,7 +1,7 @@
 // The protocol on moving ground, as a model: see ground-model.ts.
 
 import { describe, expect, it } from 'vitest'
-import { isFull } from '../chaos/report.ts'
+import { isFull } from '../helpers/extent.ts'
 import { faults, Ground } from './ground-model.ts'
 
 const steps = 150

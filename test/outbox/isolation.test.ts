@@ -39,9 +39,9 @@ afterAll(async () => {
 beforeEach(() => outbox.empty())
 afterEach(() => saveOutboxLimit(outbox.database.pool, null))
 
-/** A caller's own connection. What hangs is taken for stuck after half a minute. */
+/** A caller's own connection. What hangs is taken for stuck after a minute. */
 async function connect(url = outbox.database.url): Promise<pg.Client & AsyncDisposable> {
-  const client = new pg.Client({ connectionString: url, statement_timeout: 30_000 })
+  const client = new pg.Client({ connectionString: url, statement_timeout: 60_000 })
   await client.connect()
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
 }
@@ -95,7 +95,7 @@ it('keeps the order of a new rental’s updates, and loses none, while a worker 
   rig.sandbox.fault({ op: 'PUT /v3/rentals/{rentalId}', times: 1, respond: { delayMs: 1_500 } })
   const first = await rig.queue('rental.update', { rentalId: id }, { orderLink: 'https://example.com/1' })
   const pushing = rig.push()
-  await expect.poll(async () => (await rig.change(first)).sent_at, { timeout: 30_000 }).not.toBeNull()
+  await expect.poll(async () => (await rig.change(first)).sent_at).not.toBeNull()
   const update = () => queue('rental.update', { rentalId: { change: booking } }, { referenceId: 'r-2' }, {}, caller)
   // As callers of this level do.
   const second = await update().catch(async (error) => {
@@ -256,7 +256,7 @@ it('in read committed, every part of a call sees what was committed while it wai
   const isWaiting = async (count: number): Promise<void> => {
     const waiting = `select from pg_locks where locktype = 'advisory' and not granted
       and database = (select oid from pg_database where datname = current_database())`
-    await expect.poll(async () => (await database.pool.query(waiting)).rowCount, { timeout: 30_000 }).toBe(count)
+    await expect.poll(async () => (await database.pool.query(waiting)).rowCount).toBe(count)
   }
   await isWaiting(1)
   // The caller stands behind the worker: the creation is done, and has moved, between its first look and its turn.

@@ -40,7 +40,7 @@ async function push(): Promise<void> {
   const { context, close } = contextFor({ database: rig.database, sandbox: front }, { settings, timeoutMs: 1_000 })
   const pusher = createPusher(context)
   try {
-    await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+    await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
   } finally {
     await pusher.close()
     await close()
@@ -230,7 +230,7 @@ describe('a clock of the database that is set between two changes of a record', 
       { settings: { showDelayMs: 5_000 } },
     )
     const pusher = createPusher(context)
-    const push = () => pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+    const push = () => pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
     try {
       const first = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/first' })
       await push()

@@ -1,13 +1,10 @@
 // Reads that are answered with something else than asked for: nothing is concluded from them, neither that the record is
 // gone, nor that it changed, nor that an effect is missing.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { newPerson, Planner } from './plans.ts'
 import { createRig, type Rig } from './rig.ts'
-
-// Each case waits for attempts and verifications of a change.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let testDatabase: TestDatabase
 let rig: Rig

@@ -8,7 +8,7 @@ import type { FaultRule } from '../../sandbox/index.ts'
 import { canProgress } from '../../src/outbox/claim.ts'
 import { cancelChange, resolveChange, retryChange } from '../../src/outbox/decisions.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { type LateFront, openLateFront } from './late-front.ts'
 import {
   type Disturbance,
@@ -26,7 +26,7 @@ import { Planner } from './plans.ts'
 import { createRig, type Rig } from './rig.ts'
 
 const rentals = 2
-const runs = inGate ? 12 : 60
+const runs = isQuick ? 12 : 60
 const commandsPerRun = 25
 const replay: { readonly seed?: number; readonly path?: string; readonly replayPath?: string } = {}
 
@@ -190,7 +190,7 @@ const push = (disturbances: readonly (readonly [number, Disturbance])[]) =>
       const pushed = model.push(byRental)
       let looks = 0
       do {
-        await rig.pusher.runOnce(AbortSignal.timeout(60_000))
+        await rig.pusher.runOnce(AbortSignal.timeout(100_000))
         if (looks++ % 2 === 1) passedMs += stepMs
         await rig.database.pool.query(
           `update outbox.queue set next_attempt_at = clock_timestamp() where status in ('queued', 'sending')`,

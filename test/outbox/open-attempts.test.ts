@@ -59,7 +59,7 @@ async function openWorld(respond: Respond, { timeoutMs, showDelayMs }: Limits) {
 async function push(context: PushContext): Promise<void> {
   const pusher = createPusher(context)
   try {
-    await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+    await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
   } finally {
     await pusher.close()
   }

@@ -68,7 +68,7 @@ it('a rental waits until the quota covers what is queued on it; meanwhile anothe
     await rig.queue('rental_payment.add', { rentalId }, { currency: 'EUR', method: { id: 1 }, price: 100 }),
   ]
   const person = await rig.queue('user.create', {}, newPerson('Ann'))
-  const push = () => rig.pusher.drain(AbortSignal.timeout(20_000))
+  const push = () => rig.pusher.drain(AbortSignal.timeout(100_000))
   await leave(3 * requestsAChange - 1)
   await push()
   expect(await rig.change(rental)).toMatchObject({
@@ -98,12 +98,12 @@ it('steps of a pending rental have their requests kept for them', async () => {
     [first],
   )
   await leave(2 * requestsAChange - 1)
-  await rig.pusher.drain(AbortSignal.timeout(20_000))
+  await rig.pusher.drain(AbortSignal.timeout(100_000))
   expect(await rig.change(second)).toMatchObject({
     status: 'queued',
     error: expect.stringMatching(/^API_QUOTA_USED: /),
   })
   await database.pool.query('update outbox.queue set next_attempt_at = now() where id = $1', [first])
-  await rig.pusher.drain(AbortSignal.timeout(20_000))
+  await rig.pusher.drain(AbortSignal.timeout(100_000))
   expect((await rig.change(first)).status).toBe('done')
 })

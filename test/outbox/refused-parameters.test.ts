@@ -18,7 +18,7 @@ it('finds the new rental on the last of many pages, where nobody can ask for the
     const [slot] = freeSlots(rig.sandbox)
     rig.sandbox.fault({ op: 'POST /v3/rentals', times: 1, respond: 'errorAfterEffect' })
     const id = await rig.queue('rental.create', {}, { ...slot, referenceId: 'last-of-all' })
-    await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+    await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
     expect(await rig.change(id)).toMatchObject({ status: 'done' })
     expect(rig.writes()).toHaveLength(1)
     expect(new Set(front.refused)).toEqual(new Set(['/v3/rentals order']))
@@ -38,7 +38,7 @@ it('looks for a new user on the list where filters are refused, and sends it aga
   const pushed = async (lastName: string, lost?: 'errorAfterEffect' | 'reset') => {
     if (lost !== undefined) rig.sandbox.fault({ op: 'POST /v3/users', times: 1, respond: lost })
     const id = await rig.queue('user.create', {}, newPerson(lastName))
-    await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+    await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
     const sent = rig.writes().filter(({ body }) => JSON.stringify(body).includes(lastName))
     return { status: (await rig.change(id)).status, requests: sent.length }
   }

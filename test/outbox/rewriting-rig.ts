@@ -62,7 +62,7 @@ export async function openRewritingRig(): Promise<RewritingRig> {
     },
     push: async (passes) => {
       do {
-        await pusher.runOnce(AbortSignal.timeout(60_000))
+        await pusher.runOnce(AbortSignal.timeout(100_000))
         if (passes()) {
           api.nextTurn()
           passedMs += 120_000

@@ -122,7 +122,7 @@ export async function createRig(options: RigOptions): Promise<Rig> {
       return String(rows[0]?.id)
     },
     push: async () => {
-      await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+      await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
     },
     change: async (id) => {
       const found = await findChange(database.pool, id)

@@ -64,7 +64,7 @@ async function pushWhile(waits: 'read' | 'write', meanwhile: () => Promise<unkno
   const { context, close } = contextFor(rig, { limiter, concurrency: 1, timeoutMs: 20_000 })
   const pusher = createPusher({ ...context, clock: { now: () => new Date(Date.now() + passedMs) } })
   try {
-    await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+    await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
   } finally {
     await pusher.close()
     await close()
@@ -178,7 +178,7 @@ it('a change is sent once when its expires_at passes after it left', async () =>
   const rentalId = planner.rental()
   rig.sandbox.fault({ op: 'PUT /v3/rentals/{rentalId}', times: 1, respond: 'dropAfterEffect' })
   const id = await rig.queue('rental.update', { rentalId }, { orderLink }, { expires_at: soon() })
-  await rig.pusher.runOnce(AbortSignal.timeout(20_000))
+  await rig.pusher.runOnce(AbortSignal.timeout(100_000))
   await expireNow(id)
   await rig.push()
   expect((await rig.change(id)).status).toBe('done')

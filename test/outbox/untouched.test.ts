@@ -68,7 +68,7 @@ async function queue({ write, target }: Place, body: object, options: object | s
 }
 
 async function push(id: string): Promise<ChangeInfo> {
-  await pusher.drain(AbortSignal.timeout(60_000), { until: 'settled' })
+  await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
   const found = await findChange(database.pool, id)
   if (found === null) throw new Error(`There is no change ${id}.`)
   return found
@@ -200,7 +200,6 @@ describe('a lost answer', () => {
       expect(api.puts.length - puts).toBe(1)
       expect(api.member(place.path, 'lastName')).toBe(canonical(odd))
     },
-    60_000,
   )
 })
 
@@ -280,7 +279,7 @@ describe('what people see of a change', () => {
     const place = placeOf('user.update')
     api.show(place.path, withText(place, '"firstName":"Ann","lastName":"a\\u0000\\ud800b"'))
     const id = await queue(place, { firstName: 'Anne' })
-    const [preview] = await previewChanges(opened.context, 10, AbortSignal.timeout(20_000))
+    const [preview] = await previewChanges(opened.context, 10, AbortSignal.timeout(100_000))
     expect(preview?.body).toEqual({ firstName: 'Anne', lastName: 'a\ufffd\ufffdb' })
     const change = await push(id)
     expect(change.request).toMatchObject({ body: { firstName: 'Anne', lastName: 'a\ufffd\ufffdb' } })
@@ -303,7 +302,7 @@ describe('a price', () => {
     api.show(place.path, withText(place, '"rentalPrice":12345678901234567890.10'))
     const id = await queue(place, { rentalPrice: 5 }, { base: { rentalPrice: 4 } })
     expect((await push(id)).status).toBe('conflict')
-    await resolveChange(database, { what: 'local', id: id }, readBackFrom(opened.context, AbortSignal.timeout(20_000)))
+    await resolveChange(database, { what: 'local', id: id }, readBackFrom(opened.context, AbortSignal.timeout(100_000)))
     expect((await push(id)).status).toBe('done')
     expect(api.member(place.path, 'rentalPrice')).toBe('5')
   })

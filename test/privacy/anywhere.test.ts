@@ -8,7 +8,7 @@ import type { Json } from '../../src/api/wire/json.ts'
 import { createHasher, normalValue } from '../../src/privacy/hash.ts'
 import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { marker, tablesWith } from './markers.ts'
 
 const key = 'a key for tests, and nothing else'
@@ -110,7 +110,7 @@ describe.each([
   beforeAll(async () => {
     ;[sandbox, database] = await Promise.all([createSandbox({ size: 6 }), createTestDatabase()])
     command = await openCommandLine({ ...settingsFor(sandbox), DATABASE_URL: database.url, ...env })
-  }, 60_000)
+  })
   afterAll(async () => {
     await command?.[Symbol.asyncDispose]()
     await sandbox?.close()
@@ -151,7 +151,7 @@ describe.each([
         expect(await tablesWith(database.pool, marker)).toEqual({})
         expect(ended.map(said).join('').toLowerCase()).not.toContain(marker.toLowerCase())
       }),
-      { numRuns: inGate ? 1 : 3, endOnFailure: true },
+      { numRuns: isQuick ? 1 : 3, endOnFailure: true },
     )
     const { rows } = await database.pool.query(
       'select count(*)::int as bad, count(distinct stream)::int as streams from sync.quarantine',
@@ -285,7 +285,7 @@ describe.each([
     expect(await left(erased)).toEqual([])
     await run(erased, ...syncPeople)
     expect(await left(erased)).toEqual([])
-  }, 60_000)
+  })
 
   it('erasing again does the work again', async () => {
     await using database = await restored('insert')
@@ -300,7 +300,7 @@ describe.each([
     await run(database, 'privacy', 'erase', userId)
     await run(database, 'sync', 'countries')
     expect(await last()).toBe(before)
-  }, 60_000)
+  })
 
   it.each(['insert', 'copy'] as const)(
     'the next start does the work again, after the list came back by %s',
@@ -309,7 +309,6 @@ describe.each([
       await run(database, 'sync', 'countries')
       expect(await left(database)).toEqual([])
     },
-    60_000,
   )
 
   it('the crew is exported by its keys', async () => {
@@ -323,7 +322,7 @@ describe.each([
       id,
       erased: true,
     })
-  }, 60_000)
+  })
 })
 
 const said = ({ stdout, stderr }: Ended): string => stdout + stderr

@@ -40,7 +40,7 @@ beforeAll(async () => {
     await mirror.sync({ streams, full: true })
   }
   command = await openCommandLine({ DATABASE_URL: mirror.config.databaseUrl ?? '' })
-}, 60_000)
+})
 afterAll(async () => {
   await command?.[Symbol.asyncDispose]()
   await mirror?.[Symbol.asyncDispose]()
@@ -101,4 +101,4 @@ it('exports all that is held, then keeps the key alone, everywhere, until that i
   )
   const value = `${marker} third`
   expect(again).toEqual([{ first_name: value, message: value, crew: value, embedded: marker }])
-}, 60_000)
+})

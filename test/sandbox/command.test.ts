@@ -1,13 +1,10 @@
 // The sandbox as a command: its flags, its one line, its end.
 
 import { Command } from 'commander'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { registerSandbox } from '../../src/cli/usage/sandbox.ts'
 import { buildProgram, startProgram } from '../helpers/child-program.ts'
 import { openSandbox } from './client.ts'
-
-// Commands load the program anew each time.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 describe('the command', () => {
   it('serves as its flags say, prints its address in one line and ends cleanly on a signal', async () => {

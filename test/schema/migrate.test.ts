@@ -3,16 +3,13 @@
 import { readdirSync } from 'node:fs'
 import { type Migration, sql } from 'kysely'
 import { pino } from 'pino'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { assertSchemaCurrent, migrate, migrationStatus } from '../../src/schema/migrate.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { quiet } from '../helpers/rows.ts'
-
-// Databases are migrated from nothing, several at once, and wait for each other.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const names = Object.keys(migrations)
 const empty = (): Promise<TestDatabase> => createTestDatabase({ migrated: false })
@@ -154,7 +151,7 @@ describe('migrate', () => {
       const waiting = migrate(database.url, { log, signal: stopping.signal })
       waiting.catch(() => {}) // checked below
       await expect
-        .poll(() => said.join(''), { timeout: 60_000 })
+        .poll(() => said.join(''))
         .toMatch(/migrate waits for a lock of pid \d+, application another migrate, user .+, since \d{4}-/)
       const reason = new Error('stopped by the test')
       stopping.abort(reason)

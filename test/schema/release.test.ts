@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { createSandbox } from '../../sandbox/index.ts'
 import { release } from '../../src/database/release.ts'
 import { openMirror } from '../../src/index.ts'
@@ -12,9 +12,6 @@ import { migrate } from '../../src/schema/migrate.ts'
 import { repeatableVersion } from '../../src/schema/repeatable-steps.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
-
-// A worker is a process of its own.
-vi.setConfig({ testTimeout: 120_000 })
 
 async function asNewerProgram<T>(work: () => Promise<T>): Promise<T> {
   release.number += 1

@@ -8,15 +8,14 @@ import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
 import { openApiDocument } from '../../src/serve/openapi/document.ts'
 import { brokenJsonText, jsonText, names, objectText, text } from '../hostile/generators.ts'
+import { seed, share } from '../hostile/surfaces.ts'
 import { createOpenApiCheck, type OpenApiCheck } from './openapi-check.ts'
 import { type RawAnswer, sendRaw } from './raw-request.ts'
 import { openServed, type ServedMirror } from './served-rig.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
-const runs = Number(process.env.FUZZ_RUNS ?? '1')
-const seed = Number(process.env.FUZZ_SEED ?? '20260713')
-const settingsOf = (numRuns: number) => ({ numRuns: Math.max(1, Math.round(numRuns * runs)), seed })
+const settingsOf = (numRuns: number) => ({ numRuns: Math.max(1, Math.round(numRuns * share)), seed })
 
 let served: ServedMirror
 let check: OpenApiCheck

@@ -33,7 +33,7 @@ async function openSecond(apiUrl: string): Promise<Second> {
   }
   const config = readConfig({ AUTO_MIGRATE: 'on', ...env }, '/nonexistent')
   const log = createLogger('fatal')
-  const app = await openApp({ config, log, apiUrl, sandbox: false, schema: 'migrate', patienceMs: 5_000 })
+  const app = await openApp({ config, log, apiUrl, sandbox: false, schema: 'migrate', patienceMs: 60_000 })
   const backend = await app.openQueue(new AbortController().signal)
   const worker = await startSyncWorker({ context: app.syncContext, backend, log })
   return {
@@ -120,4 +120,4 @@ it('reads what hangs below a changed record as the API shows it, though the mirr
     const { status, headers } = await rig.get(path)
     expect([path, status, headers.get('warning')]).toEqual([path, 200, expect.stringMatching(/^11[01] /)])
   }
-}, 120_000)
+})

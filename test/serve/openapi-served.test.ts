@@ -1,15 +1,12 @@
 // What `serve` answers is as its own document says, and a client made from that document lists what it serves.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/api/wire/json.ts'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { drawnAnswer, type Served } from './drawn-reads.ts'
 import { createOpenApiCheck, type OpenApiCheck } from './openapi-check.ts'
 import { buildClient } from './openapi-client.ts'
 import { openServed, type ServedMirror } from './served-rig.ts'
-
-// A generator and a compiler run, on a machine that does other things besides.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let served: ServedMirror
 let asked: Served

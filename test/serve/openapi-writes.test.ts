@@ -1,6 +1,6 @@
 // What writes are asked and answered with is as the OpenAPI document says.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stringifyJson } from '../../src/api/wire/json.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
 import { readConfig } from '../../src/config.ts'
@@ -10,9 +10,6 @@ import { Planner } from '../outbox/plans.ts'
 import { createOpenApiCheck } from './openapi-check.ts'
 import { type Got, openWrites, type Sent, type WritesRig } from './writes-rig.ts'
 
-// 22 writes at once, on a machine that does other things besides.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
-
 const { api } = readConfig({}, '/nonexistent')
 const document = openApiDocument({ api, privacy: keepsAll, isOpenToLocal: true })
 const check = createOpenApiCheck(JSON.parse(stringifyJson(document)))
@@ -20,7 +17,7 @@ const check = createOpenApiCheck(JSON.parse(stringifyJson(document)))
 let served: WritesRig
 let planner: Planner
 beforeAll(async () => {
-  served = await openWrites({ env: { MIRROR_DOCUMENTS: 'on' }, waitMs: 60_000 })
+  served = await openWrites({ env: { MIRROR_DOCUMENTS: 'on' } })
   planner = new Planner(served.rig.sandbox)
 })
 afterAll(() => served[Symbol.asyncDispose]())

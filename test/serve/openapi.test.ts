@@ -3,7 +3,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import fc from 'fast-check'
 import Fastify from 'fastify'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { operations } from '../../sandbox/operations.ts'
 import { isObject, type Json, type JsonObject, stringifyJson } from '../../src/api/wire/json.ts'
@@ -17,9 +17,6 @@ import type { Caller } from '../../src/serve/types.ts'
 import { drawnAnswer } from './drawn-reads.ts'
 import { createOpenApiCheck, partAt } from './openapi-check.ts'
 import { buildClient } from './openapi-client.ts'
-
-// A generator and a compiler run, on a machine that does other things besides.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const { api } = readConfig({}, '/nonexistent')
 const nobody: Caller = { token: null, role: null, companies: null, personal: false, write: false, tagKey: '' }

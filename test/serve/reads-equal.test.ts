@@ -8,7 +8,7 @@ let rig: ReadsRig
 
 beforeAll(async () => {
   rig = await openReads({ sandbox: { size: 40 } })
-}, 120_000)
+})
 afterAll(() => rig[Symbol.asyncDispose]())
 
 type Row = Readonly<Record<string, string>>

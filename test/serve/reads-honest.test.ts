@@ -26,7 +26,7 @@ beforeAll(async () => {
   resource = slot?.id ?? ''
   today = slot?.date ?? ''
   duration = encodeURIComponent(slot?.duration ?? '')
-}, 120_000)
+})
 afterAll(() => rig[Symbol.asyncDispose]())
 
 /** Status and the field that a problem names. */

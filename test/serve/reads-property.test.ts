@@ -31,7 +31,7 @@ beforeAll(async () => {
   )
   days = rows.map(({ day }) => day)
   await noteBounds(pool, 'rentals', 'included')
-}, 120_000)
+})
 afterAll(() => rig[Symbol.asyncDispose]())
 
 /** Some of these parameters, each with one of its values. */
@@ -54,7 +54,7 @@ async function isSame(path: string, query: URLSearchParams): Promise<void> {
   expect([String(query), served.status, served.json]).toEqual([String(query), real.status, real.json])
 }
 
-it('lists of rentals are those of the API, whatever is asked for together', { timeout: 120_000 }, async () => {
+it('lists of rentals are those of the API, whatever is asked for together', async () => {
   const one = (of: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...of)
   const day = one(days).chain((each) => fc.integer({ min: -1, max: 1 }).map((more) => addDays(each, more)))
   const query = some({
@@ -74,7 +74,7 @@ it('lists of rentals are those of the API, whatever is asked for together', { ti
   )
 })
 
-it('lists of users, companies and resources are those of the API', { timeout: 120_000 }, async () => {
+it('lists of users, companies and resources are those of the API', async () => {
   const query = some({
     ...paging,
     deactivated: fc.constantFrom('true', 'false'),

@@ -41,7 +41,7 @@ beforeAll(async () => {
   tokens.personal = await create('personal', { personal: true })
   tokens.company = await create('company', { companies: [company] })
   tokens.companyPersonal = await create('company-personal', { companies: [company], personal: true })
-}, 120_000)
+})
 afterAll(async () => {
   const { database } = mirror.app
   for (const { id } of Object.values(tokens)) await database.transaction((client) => revokeToken(client, id))

@@ -9,7 +9,7 @@ let rig: ReadsRig
 beforeAll(async () => {
   rig = await openReads({ sandbox: { size: 20 }, settings: { serveFreshLimit: 5 } })
   await rig.mirror.stopWorker()
-}, 120_000)
+})
 afterAll(() => rig[Symbol.asyncDispose]())
 
 /** Each test has a token of its own, and so its own minute. */

@@ -37,7 +37,7 @@ beforeAll(async () => {
   await rig.mirror.stopWorker()
   rental = await firstOf('/v3/rentals?perPage=100')
   user = (await rig.ask('/v3/users/990002')).json as Record<string, unknown>
-}, 120_000)
+})
 afterAll(() => rig[Symbol.asyncDispose]())
 
 /** One that has a row, one that is new, and one that is on its list only if it is asked for. */

@@ -53,4 +53,4 @@ it('a program written for the API finds and does the same before the mirror', as
     await pushing.catch(() => undefined) // stopped
     await app.database.transaction((client) => revokeToken(client, id))
   }
-}, 120_000)
+})

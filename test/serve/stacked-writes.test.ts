@@ -22,7 +22,7 @@ beforeAll(async () => {
   // What the lists below are filtered by, and one collection, which is read again only when it is asked for.
   const streams = ['rentals', 'users', 'rental_resources', 'rental_payments']
   await stack.sync('lower', { streams, poke: lower.poke })
-}, 120_000)
+})
 afterAll(async () => {
   await upper?.[Symbol.asyncDispose]()
   await front?.[Symbol.asyncDispose]()
@@ -116,5 +116,5 @@ describe('22 writes, the answer lost before and after the effect, on either hop'
       `select operation, count(*) from outbox.queue where status <> 'done' group by operation`,
     )
     expect(rows).toEqual([])
-  }, 60_000)
+  })
 })

@@ -34,7 +34,7 @@ beforeAll(async () => {
       createToken(client, { ...wishes, name, write: name !== 'reader' }),
     )
   server = await serveOn()
-}, 120_000)
+})
 afterAll(async () => {
   await server[Symbol.asyncDispose]()
   for (const { id } of Object.values(tokens)) await mirror.app.database.transaction((client) => revokeToken(client, id))

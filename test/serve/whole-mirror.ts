@@ -39,7 +39,7 @@ export async function openWholeMirror(options: WholeMirrorOptions): Promise<Whol
   const read = readConfig({ DATABASE_URL: databaseUrl, AUTO_MIGRATE: 'on', ...env }, '/nonexistent')
   const config = { ...read, api: { ...read.api, timeoutMs, concurrency: 30 } }
   const log = createLogger(process.env.TEST_LOG_LEVEL ?? 'silent')
-  const app = await openApp({ config, log, apiUrl, sandbox: false, schema: 'migrate', patienceMs: 5_000 })
+  const app = await openApp({ config, log, apiUrl, sandbox: false, schema: 'migrate', patienceMs: 60_000 })
   const stopping = new AbortController()
   const showDelay = createShowDelay(showDelayMs)
   const syncContext = { ...app.syncContext, shownAfter: showDelay }

@@ -11,7 +11,7 @@ let served: WritesRig
 let front: LossyFront
 let planner: Planner
 beforeAll(async () => {
-  served = await openWrites({ sandbox: { size: 400 }, waitMs: 20_000, timeoutMs: 1_000 })
+  served = await openWrites({ sandbox: { size: 400 }, timeoutMs: 1_000 })
   front = await openLossyFront(served.url)
   planner = new Planner(served.rig.sandbox)
 })

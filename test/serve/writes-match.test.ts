@@ -189,6 +189,6 @@ describe('what is pending', () => {
     expect(await stateOf('writer')).toEqual([3, true, true, false, false])
     expect(await stateOf('other')).toEqual([0, false, false, false, false])
     served.push()
-    await expect.poll(() => stateOf('writer'), { timeout: 10_000 }).toEqual([0, false, false, false, false])
+    await expect.poll(() => stateOf('writer')).toEqual([0, false, false, false, false])
   })
 })

@@ -97,7 +97,7 @@ function pushing({ pusher }: Pick<Rig, 'pusher'>): () => Promise<void> {
 
 /** Opens database, sandbox, outbox and server, and pushes. */
 export async function openWrites({
-  waitMs = 10_000,
+  waitMs = 100_000,
   listens = true,
   prepare,
   ...options

@@ -16,7 +16,7 @@ let planner: Planner
 let own = 0
 let foreign = 0
 beforeAll(async () => {
-  served = await openWrites({ waitMs: 100_000, timeoutMs: 10_000 })
+  served = await openWrites({ timeoutMs: 10_000 })
   const { database, sandbox, mirror } = served.rig
   planner = new Planner(sandbox)
   own = planner.rental()
@@ -96,7 +96,7 @@ describe('a token with a role', () => {
         await revokeToken(client, 'shop')
         const answer = put(own, 'too late', 'shop')
         const held = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-        await expect.poll(async () => (await pool.query(held)).rowCount, { timeout: 30_000 }).toBe(1)
+        await expect.poll(async () => (await pool.query(held)).rowCount).toBe(1)
         return { answer }
       })
       expect((await waiting.answer).status).toBe(401)
@@ -108,7 +108,7 @@ describe('a token with a role', () => {
       await served.pause()
       const answer = put(own, 'unsent', 'shop')
       const queued = `select from outbox.queue where status = 'queued' and body ->> 'orderLink' like '%unsent'`
-      await expect.poll(async () => (await database.pool.query(queued)).rowCount, { timeout: 30_000 }).toBe(1)
+      await expect.poll(async () => (await database.pool.query(queued)).rowCount).toBe(1)
       await database.transaction((client) => revokeToken(client, 'shop'))
       served.push()
       const { status, json } = await answer

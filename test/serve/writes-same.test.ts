@@ -17,7 +17,6 @@ beforeAll(async () => {
   served = await openWrites({
     sandbox: { size: 120 },
     env: { MIRROR_DOCUMENTS: 'on' },
-    waitMs: 100_000,
     timeoutMs: 10_000,
   })
   planner = new Planner(served.rig.sandbox)
@@ -177,7 +176,7 @@ describe('a request that comes again with its key', () => {
       { numRuns: 3, endOnFailure: true }, // each run takes records of its own
     )
     expect(taken).toBeGreaterThan(writes.length)
-  }, 120_000)
+  })
 })
 
 describe('a key that names one request', () => {

@@ -9,7 +9,7 @@ import { type Got, openWrites, type WritesRig } from './writes-rig.ts'
 let served: WritesRig
 let planner: Planner
 beforeAll(async () => {
-  served = await openWrites({ waitMs: 8_000, timeoutMs: 400 })
+  served = await openWrites({ timeoutMs: 400 })
   planner = new Planner(served.rig.sandbox)
 })
 afterAll(() => served[Symbol.asyncDispose]())
@@ -38,7 +38,7 @@ describe('with Prefer: respond-async', () => {
     expect((await stateAt(got, '')).status).toBe(404)
     served.push()
     await expect
-      .poll(async () => (await stateAt(got)).json, { timeout: 10_000 })
+      .poll(async () => (await stateAt(got)).json)
       .toMatchObject({
         state: 'done',
         answer: { status: 200, body: link('async') },
@@ -62,12 +62,12 @@ describe('a wait that runs out', () => {
     expect([got.status, got.json]).toMatchObject([504, { status: 504, location, state: 'queued' }])
     short.push()
     const again = () => short.send({ method: 'GET', path: location })
-    await expect.poll(async () => (await again()).json, { timeout: 10_000 }).toMatchObject({ state: 'done' })
+    await expect.poll(async () => (await again()).json).toMatchObject({ state: 'done' })
     expect(short.rig.truth('rentals', { id: rentalId })).toMatchObject(link('late'))
   })
 
   it('ends early where the change is settled, also where no NOTIFY comes through', async () => {
-    await using deaf = await openWrites({ listens: false, waitMs: 8_000 })
+    await using deaf = await openWrites({ listens: false })
     const rentalId = new Planner(deaf.rig.sandbox).rental()
     const got = await deaf.send({ method: 'PUT', path: `/v3/rentals/${rentalId}`, body: link('deaf') })
     expect(got.status).toBe(200)
@@ -123,7 +123,7 @@ describe('a change whose fate is not known', () => {
     const { change } = first.json as { change: string }
     await resolveChange(served.rig.database, { what: 'did_not', id: change }, served.rig.readBack)
     await expect
-      .poll(async () => (await stateAt(first)).json, { timeout: 10_000 })
+      .poll(async () => (await stateAt(first)).json)
       .toMatchObject({
         state: 'failed',
         answer: { status: 400 },

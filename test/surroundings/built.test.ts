@@ -2,14 +2,11 @@
 // bundle, says the same, and ends with the same exit code without a signal. `npm run surroundings` runs all of them; `worker` and
 // `sandbox`, which run until stopped, have tests of their own.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { isFull } from './extent.ts'
-
-// A process of its own for each of them.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+import { isFull } from '../helpers/extent.ts'
 
 let database: TestDatabase
 let sandbox: Sandbox

@@ -1,11 +1,11 @@
-// An API that answers in another character set than UTF-8, or marks its text. With `npm test` persons and harbours stand for all
+// An API that answers in another character set than UTF-8, or marks its text. With `npm run test:all` persons and harbours stand for all
 // that is read: every answer is decoded at one place.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { answerIn, charsets } from '../helpers/charset-front.ts'
+import { isFull } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-import { isFull } from './extent.ts'
 
 // A whole world is synced for each character set, also in the hooks.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })

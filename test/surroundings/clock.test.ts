@@ -1,5 +1,5 @@
 // Clocks that are set: that of a worker's host while it works, and that of the database. Nothing is read by a time that lies
-// ahead of the database's clock, and what was all the same is read anew. With `npm test` a worker's clock goes ahead once, back
+// ahead of the database's clock, and what was all the same is read anew. With `npm run test:all` a worker's clock goes ahead once, back
 // once, and over a change to summer time.
 
 import { writeFileSync } from 'node:fs'
@@ -11,9 +11,9 @@ import { openDatabase } from '../../src/database/database.ts'
 import { noteDatabaseTime } from '../../src/database/set-back-clock.ts'
 import { type CommandLine, openCommandLine, type Started } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { quiet } from '../helpers/rows.ts'
-import { isFull } from './extent.ts'
 
 // A Postgres of its own, and workers that sync while their clocks are set.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
@@ -60,7 +60,7 @@ describe.runIf(isFull)('the clock of a worker is set while it works', () => {
     const state = async (): Promise<string | undefined> =>
       (await pool.query<{ status: string }>('select status from outbox.changes where id = $1', [rows[0]?.id])).rows[0]
         ?.status
-    await expect.poll(state, { timeout: 60_000 }).toBe('done')
+    await expect.poll(state).toBe('done')
     // A deletion of what we have just written counts only in a later sync: it could be a read that came too early.
     mirror.sandbox.mutateRandomly(
       6,

@@ -8,9 +8,10 @@ import { createLogger } from '../../src/log.ts'
 import { migrate } from '../../src/schema/migrate.ts'
 import { errorOf, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { openOwnPostgres } from '../helpers/postgres-server.ts'
-import { isFull, ranges } from './extent.ts'
+import { ranges } from './ranges.ts'
 
 // Servers of its own, and commands that load the program anew.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })

@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createTestPool } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import { statementsOf } from '../helpers/plans.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 import { filling, needStatistics, works } from '../helpers/statements.ts'
-import { isFull } from './extent.ts'
 
 // Hundreds of thousands of rows are filled.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })

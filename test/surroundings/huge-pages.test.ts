@@ -7,7 +7,7 @@ import { sleep } from '../../src/clock.ts'
 import { type HttpServer, json, startServer } from '../api/http-server.ts'
 import { type CommandLine, type Ended, openCommandLine, type Started } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { isFull } from './extent.ts'
+import { isFull } from '../helpers/extent.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 

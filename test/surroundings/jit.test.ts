@@ -13,6 +13,7 @@ import { startWebhook } from '../../src/messages/webhook/webhook.ts'
 import { followFeed } from '../../src/mirror/follow.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestPool } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import { findJitPostgres, jitSettings } from '../helpers/jit-postgres.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { statementsOf } from '../helpers/plans.ts'
@@ -20,10 +21,6 @@ import { openInstalledPostgres } from '../helpers/postgres-versions.ts'
 import { quiet } from '../helpers/rows.ts'
 import { openReceiver } from '../messages/receiver.ts'
 
-// A server of its own, and a first sync on it.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
-const isFull = process.env.SURROUNDINGS === 'full'
 const installed = findJitPostgres()
 
 let server: { readonly url: string; close(): Promise<void> }

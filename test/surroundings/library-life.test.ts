@@ -6,9 +6,9 @@ import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { sleep } from '../../src/clock.ts'
 import { buildProgram, type Program, startProgram } from '../helpers/child-program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import type { Held } from '../helpers/library-program.ts'
 import { openTcpProxy, type TcpProxy } from '../helpers/tcp-proxy.ts'
-import { isFull } from './extent.ts'
 
 const lastsMs = 30 * 60_000
 vi.setConfig({ testTimeout: lastsMs + 120_000, hookTimeout: 60_000 })
@@ -68,7 +68,7 @@ async function start(options: object = {}): Promise<Driven> {
       await vi.waitFor(async () => {
         const [held] = await tell('rest')
         expect(held).toMatchObject({ timers: 0, sockets: 0, ...steady })
-      }, 15_000)
+      }, 60_000)
       child.process.stdin?.end()
       expect(await child.end()).toBe(0)
     },
@@ -138,7 +138,7 @@ it.runIf(isFull)(
     await vi.waitFor(async () => {
       const others = `select from pg_stat_activity where datname = current_database() and application_name like 'boat-mirror queue%'`
       expect((await database.pool.query(others)).rows).toEqual([])
-    })
+    }, 60_000)
     await driven.end()
   },
 )

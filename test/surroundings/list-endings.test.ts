@@ -1,14 +1,11 @@
 // How lists end, as APIs really answer them: each ending is read to the truth, and deletions are still noticed. With
-// `npm test` one list stands for all four, which end alike, and one status for those after the last page: what each status
+// `npm run test:all` one list stands for all four, which end alike, and one status for those after the last page: what each status
 // means is shown by test/api/pages.test.ts.
 
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { isFull } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-import { isFull } from './extent.ts'
 import { type Asked, frontedSandbox, goesOn, openListFront, pageOf, type Reply } from './list-front.ts'
-
-// A whole world is synced twice for each kind of list.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const paged = isFull ? ['companies', 'rentals', 'resources', 'users'] : ['rentals']
 

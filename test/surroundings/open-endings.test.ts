@@ -1,14 +1,12 @@
 // Lists whose answers say that there is more, and lists of which nothing says where they end: a run is never done with
 // records missing, and it names the setting that helps.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkStreams } from '../../src/sync/check/check.ts'
 import type { Run } from '../../src/sync/runs/runs.ts'
+import { isFull } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-import { isFull } from './extent.ts'
 import { type Asked, frontedSandbox, openListFront, pageOf, type Reply } from './list-front.ts'
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 type Answer = (asked: Asked) => Reply
 

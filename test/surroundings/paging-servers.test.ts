@@ -5,9 +5,9 @@ import { expect, it, vi } from 'vitest'
 import { clients, hidesInSilence, serverOf, sweepOf, worlds } from '../api/drawn-servers.ts'
 import { json, startServer } from '../api/http-server.ts'
 import type { Server } from '../api/page-servers.ts'
+import { isFull } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
-const isFull = process.env.SURROUNDINGS === 'full'
 const numRuns = isFull ? 10_000 : 400
 
 vi.setConfig({ testTimeout: 600_000 })

@@ -5,8 +5,8 @@ import { describe, expect, it, vi } from 'vitest'
 import { migrate } from '../../src/schema/migrate.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-import { isFull } from './extent.ts'
 
 // Commands load the program anew, and sync a whole world.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })

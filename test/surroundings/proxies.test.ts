@@ -1,5 +1,5 @@
 // Behind a company's proxy, and behind certificates of its own: the built program against a sandbox that only the proxy
-// can find. With `npm test` a list with its details stands for the whole world: all requests take one way.
+// can find. With `npm run test:all` a list with its details stands for the whole world: all requests take one way.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,10 +10,11 @@ import { readConfig } from '../../src/config.ts'
 import { type CommandLine, type Ended, errorOf, openCommandLine } from '../cli/program.ts'
 import { type Certificate, makeCertificate } from '../helpers/certificates.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import { type HttpProxy, openHttpProxy } from '../helpers/http-proxy.ts'
 import { openTlsFront, type TlsFront } from '../helpers/tls-front.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
-import { isFull, ranges } from './extent.ts'
+import { ranges } from './ranges.ts'
 
 // Servers of its own, and commands that load the program anew.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })

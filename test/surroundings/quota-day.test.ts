@@ -24,7 +24,7 @@ import { type Ages, type QuotaSchedule, solveSchedule } from '../../src/sync/quo
 import { type Costs, detailRequests, listRequests, recordsWithDetails } from '../../src/sync/read-costs.ts'
 import { changedADay } from '../../src/sync/request-plan.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { isFull } from './extent.ts'
+import { isFull } from '../helpers/extent.ts'
 
 const [minuteMs, hourMs, dayMs] = [60_000, 3_600_000, 86_400_000]
 const days = isFull ? 7 : 1

@@ -1,5 +1,5 @@
 // Redis as administrators really have it: the program syncs to the truth, or refuses it by name within seconds. With
-// `npm test` the lists of rentals and harbours stand for the whole world: what a Redis refuses, it refuses to any of them.
+// `npm run test:all` the lists of rentals and harbours stand for the whole world: what a Redis refuses, it refuses to any of them.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,10 +12,11 @@ import { findFreePort } from '../../src/embedded/connection.ts'
 import { type CommandLine, type Ended, errorOf, openCommandLine } from '../cli/program.ts'
 import { type Certificate, makeCertificate } from '../helpers/certificates.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { isFull } from '../helpers/extent.ts'
 import { findOnPath, type OwnRedis, startRedis } from '../helpers/redis-server.ts'
 import { openTcpProxy } from '../helpers/tcp-proxy.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
-import { isFull, ranges } from './extent.ts'
+import { ranges } from './ranges.ts'
 
 // Servers of its own, and commands that load the program anew.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
@@ -292,7 +293,7 @@ describe.runIf(there && isFull)('Redis that is not there when a worker starts', 
       const worker = cli.start(['worker'], env)
       const ask = async (path: string): Promise<string> => (await fetch(`http://127.0.0.1:${port}${path}`)).text()
       try {
-        await expect.poll(() => worker.text(), { timeout: 60_000 }).toContain('Running. Next')
+        await expect.poll(() => worker.text()).toContain('Running. Next')
         expect(worker.text()).toMatch(/"event":"queue_absent".*Check REDIS_URL.*the worker works without it/)
         expect(await differences(database, [])).toEqual([])
         const { rows } = await database.pool.query<{ id: string }>(
@@ -301,7 +302,7 @@ describe.runIf(there && isFull)('Redis that is not there when a worker starts', 
         )
         const status = async (): Promise<unknown> =>
           (await database.pool.query('select status from outbox.changes where id = $1', [rows[0]?.id])).rows[0]?.status
-        await expect.poll(status, { timeout: 60_000 }).toBe('done')
+        await expect.poll(status).toBe('done')
         expect(JSON.parse(await ask('/readyz'))).toMatchObject({
           ready: false,
           queue: { ok: false, code: 'QUEUE_UNREACHABLE' },
@@ -309,9 +310,9 @@ describe.runIf(there && isFull)('Redis that is not there when a worker starts', 
         expect(await ask('/metrics')).toMatch(/^boat_mirror_queue_up 0$/m)
 
         await way.pass()
-        await expect.poll(() => ask('/metrics'), { timeout: 60_000 }).toMatch(/^boat_mirror_queue_up 1$/m)
+        await expect.poll(() => ask('/metrics')).toMatch(/^boat_mirror_queue_up 1$/m)
         const client = new Redis(redis.url)
-        await expect.poll(() => client.keys('boat-mirror-*:repeat:rentals'), { timeout: 60_000 }).toHaveLength(1)
+        await expect.poll(() => client.keys('boat-mirror-*:repeat:rentals')).toHaveLength(1)
         client.disconnect()
       } finally {
         worker.process.kill('SIGTERM')

@@ -2,11 +2,11 @@
 // gate, ten thousand runs with `npm run surroundings`.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { isFull } from '../helpers/extent.ts'
 import { runBusyAccount } from '../outbox/busy-account.ts'
 import { runBatch, sum } from '../outbox/rewriting-model.ts'
 import { openRewritingRig, type RewritingRig } from '../outbox/rewriting-rig.ts'
 
-const isFull = process.env.SURROUNDINGS === 'full'
 // Ten thousand runs take ten minutes, and longer beside others.
 vi.setConfig({ testTimeout: isFull ? 3_600_000 : 120_000 })
 

@@ -1,4 +1,4 @@
-// `npm run scale` measures what it is to measure: a tiny slice of it, from the command line to what it writes; with `npm test`
+// `npm run scale` measures what it is to measure: a tiny slice of it, from the command line to what it writes; with `npm run test:all`
 // its list alone. The statements that it measures are those of flat.test.ts.
 
 import { execFile } from 'node:child_process'
@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ListResult } from '../../bench/scale/list.ts'
 import type { StatementsResult } from '../../bench/scale/statements.ts'
 import type { SyncsResult } from '../../bench/scale/syncs.ts'
-import { isFull } from './extent.ts'
+import { isFull } from '../helpers/extent.ts'
 
 type Written = {
   readonly statements: StatementsResult

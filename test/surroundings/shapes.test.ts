@@ -1,5 +1,5 @@
 // A first sync for paging styles, envelopes, numberings, auth kinds and summary lists, combined pairwise, with the settings
-// that `check --write` finds from address and token alone. With `npm test` two of the shapes are read whole; of the others a
+// that `check --write` finds from address and token alone. With `npm run test:all` two of the shapes are read whole; of the others a
 // paged list, a list in one page and a list below a record, which are all the ways in which a shape is read.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -13,8 +13,9 @@ import { writeSettings } from '../../src/cli/check-settings.ts'
 import { readConfig } from '../../src/config.ts'
 import { authText } from '../../src/discovery/auth.ts'
 import { createAllowance } from '../../src/discovery/inquiry.ts'
+import { isFull } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
-import { isFull, ranges } from './extent.ts'
+import { ranges } from './ranges.ts'
 
 // A whole world is synced and compared field by field.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })

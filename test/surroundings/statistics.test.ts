@@ -1,5 +1,5 @@
 // A Postgres that knows nothing of its tables: autovacuum is off, or the rows were loaded a moment ago. It takes every table
-// for a few rows, and a plan that is right for a few may compare each of thousands with each. With `npm test` the first sync is one
+// for a few rows, and a plan that is right for a few may compare each of thousands with each. Except in `npm run surroundings`, the first sync is one
 // of rentals and what lies below them, which are the tables that it must analyse.
 
 import type { PoolClient } from 'pg'
@@ -44,10 +44,10 @@ import {
 } from '../../src/sync/runs/sweep-ranges.ts'
 import { deletedLately, heldRuns } from '../../src/sync/runs/sweeps.ts'
 import { countTasks, neglectedTasks, releasePlans, takeWakeable, waitingTasks } from '../../src/sync/runs/tasks.ts'
+import { isFull } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { statementsBeyond } from '../helpers/plans.ts'
 import { type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
-import { isFull } from './extent.ts'
 
 // Tables of thousands of rows are filled and planned on, over and over.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })

@@ -1,12 +1,13 @@
 // What a sync must show: every table equal to the truth, nothing written when nothing changed, changes found. The default world is
-// read with `npm run surroundings`; with `npm test` a smaller one, in which every read is called all the same.
+// read with `npm run surroundings`; with `npm run test:all` a smaller one, in which every read is called all the same.
 
 import { describe, expect, it, vi } from 'vitest'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import type { Run } from '../../src/sync/runs/runs.ts'
+import { isFull } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-import { isFull, ranges } from './extent.ts'
+import { ranges } from './ranges.ts'
 
 // Whole worlds are synced several times and compared field by field.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
@@ -89,7 +90,7 @@ describe(`a complete sync of a world of ${world.size} rentals`, () => {
       JSON.stringify({ rentalId: Number(payment.rental_id), paymentId: Number(payment.id) }),
     ])
     const pusher = createPusher(mirror.app.pushContext)
-    await pusher.drain(AbortSignal.timeout(20_000), { until: 'settled' })
+    await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
     const shown = async (): Promise<unknown> =>
       (await pool.query('select reference from mirror.rental_payments where id = $1', [payment.id])).rows[0]
     expect(await shown()).toEqual({ reference: 'ours' })

@@ -1,10 +1,7 @@
 // Awkward data survive unchanged; what cannot be mirrored is in quarantine with its reason, and nothing else is held up.
 
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openTestMirror } from '../helpers/mirror.ts'
-
-// A whole world is synced several times.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const rentalText = (id: string, more: string): string =>
   `{"id":${id},"creationDatetime":"2020-01-01T00:00:00Z",${more}}`

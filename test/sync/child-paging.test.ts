@@ -3,12 +3,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { json, startServer } from '../api/http-server.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
-
-// A whole world is synced.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** Hands everything on to the sandbox, and cuts the payments of a rental into pages by offset and limit. */
 const pagesPayments = (sandboxUrl: string) =>

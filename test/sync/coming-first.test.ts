@@ -1,14 +1,12 @@
 // What departs soon has all its details before anything is read of past rentals, also for the samples by which a
 // first sync learns which reads repeat others.
 
-import { expect, it, vi } from 'vitest'
-import { inGate } from '../helpers/gate.ts'
+import { expect, it } from 'vitest'
+import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
-// Not in the gate: the details of 240 rentals.
-it.skipIf(inGate)(
+// Not with `npm test`: the details of 240 rentals.
+it.skipIf(isQuick)(
   'nine of ten details that are read before the last coming departure has its own belong to coming departures',
   async () => {
     await using mirror = await openTestMirror({ size: 240 }, { API_PAGE_BASE: '1' })

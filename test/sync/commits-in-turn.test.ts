@@ -2,13 +2,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sqlStateOf } from '../../src/database/sql-states.ts'
 import { CommitsInTurn } from '../../src/sync/lists/commits-in-turn.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 describe('commits in turn', () => {
   it('begin one ahead, and are told when the one before has ended', async () => {
@@ -78,8 +76,8 @@ describe('a list whose first commit waits for somebody', () => {
     for (;;) for (const id of ids) if (await isHeld(client, id)) return id
   }
 
-  // Not in the gate: half a minute, with 1,500 rentals.
-  it.skipIf(inGate)(
+  // Not with `npm test`: half a minute, with 1,500 rentals.
+  it.skipIf(isQuick)(
     'who waits for the second one meanwhile waits for seconds, and everything is mirrored',
     async () => {
       const { pool } = mirror.app.database

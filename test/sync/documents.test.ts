@@ -1,12 +1,9 @@
 // A user's documents have no id to know them by: what is answered in the place of one is not taken for it.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { listQuarantine, type QuarantineEntry } from '../../src/sync/quarantine.ts'
 import { replayRecord } from '../../src/sync/replay.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-
-// A whole world is synced several times.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const stream = 'user_licenses'
 const op = 'GET /v3/users/{userId}/license'

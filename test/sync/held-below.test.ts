@@ -3,11 +3,9 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { listRuns, type Run } from '../../src/sync/runs/runs.ts'
 import { type HeldRun, heldRuns } from '../../src/sync/runs/sweeps.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { startRelease } from '../helpers/release.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const parts = ['rental_options', 'rental_payments', 'rental_crew_members'] as const
 const lists = ['options', 'payments', 'crewMembers'].map((list) => `GET /v3/rentals/{rentalId}/${list}`)
@@ -74,8 +72,8 @@ describe('all lists below rentals that are suddenly empty', () => {
     expect(await held('rental_options')).toMatchObject({ held: left[0] })
   })
 
-  // In the gate, `losses-property.test.ts` shows what may go, and what a release does.
-  it.skipIf(inGate)(
+  // With `npm test`, `losses-property.test.ts` shows what may go, and what a release does.
+  it.skipIf(isQuick)(
     'are asked for again by a release, which deletes nothing when they are back; the next run brings back what went',
     async () => {
       await open(['rental_payments'])
@@ -117,7 +115,7 @@ describe('what may go', () => {
 
 describe('documents of users and what stands inside boats', () => {
   // A world of its own; what is held is decided as for the lists above.
-  it.skipIf(inGate)('wait for a person, too, when all of them are gone at once', async () => {
+  it.skipIf(isQuick)('wait for a person, too, when all of them are gone at once', async () => {
     await open(['user_identities', 'resources'], 60)
     const [identities, equipments] = [await living('user_identities'), await living('resource_equipments')]
     expect(Math.min(identities, equipments)).toBeGreaterThan(20)

@@ -3,7 +3,7 @@
 
 import { EventEmitter, once } from 'node:events'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { keyText } from '../../src/catalog/keys.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
@@ -13,10 +13,8 @@ import { readAlone } from '../../src/sync/read-alone.ts'
 import { carryOut } from '../../src/sync/run-task.ts'
 import { startRun } from '../../src/sync/runs/runs.ts'
 import { addTasks, claimTask, type NewTask } from '../../src/sync/runs/tasks.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let mirror: TestMirror
 let [rental, payment] = ['', '']
@@ -179,6 +177,6 @@ it('reads of one rental may be committed in any order: what is read next is in t
       )
       expect(found).toEqual([shown])
     }),
-    { numRuns: inGate ? 6 : 20, examples: [[cameBack], [overtaken], [different]] },
+    { numRuns: isQuick ? 6 : 20, examples: [[cameBack], [overtaken], [different]] },
   )
 })

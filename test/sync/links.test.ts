@@ -18,7 +18,7 @@ for (const [how, before, honoured] of [
   ['honoured', undefined, true],
   ['ignored', ignoresFilter, false],
 ] as const)
-  it(`links are right where the filter is ${how}, and that is remembered`, { timeout: 60_000 }, async () => {
+  it(`links are right where the filter is ${how}, and that is remembered`, async () => {
     await using mirror = await openTestMirror({ size: 60 }, { API_PAGE_BASE: '1' }, undefined, before)
     const { pool } = mirror.app.database
     await mirror.sync({ streams: ['resources', 'rental_resources'] })

@@ -1,7 +1,7 @@
 // Whatever commits delete below records, one after the other or at once: no more goes within 24 hours than may.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
 import type { Row, Scope, TableWrite } from '../../src/mirror/rows.ts'
@@ -12,8 +12,6 @@ import { type TaskRun, taskRun } from '../../src/sync/context.ts'
 import { startRun } from '../../src/sync/runs/runs.ts'
 import { addTasks, claimTask } from '../../src/sync/runs/tasks.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const rentals = streamNamed('rentals')
 const payments = streamNamed('rental_payments')

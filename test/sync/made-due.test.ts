@@ -1,11 +1,9 @@
 // What others change without a trace in the record: read when a rental of the boat changes, else as often as its turn comes,
 // and what changes without a rental is counted.
 
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { scheduleFacts, tick, wantedIntervals } from '../../src/jobs/schedule.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const calendars = 'resource_availability_years'
 const unavailabilities = 'resource_unavailabilities'

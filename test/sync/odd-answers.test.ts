@@ -1,10 +1,8 @@
 // One record's odd answer stops that record and nothing else, and is never taken for an answer about what was asked for.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Run } from '../../src/sync/runs/runs.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const streams = ['user_identities', 'rental_crew_members', 'rental_payments']
 const single = 'GET /v3/rentals/{rentalId}/crewMembers/{crewMemberId}'

@@ -2,7 +2,7 @@
 // record to quarantine. An id in place of a record is that id; a list may come as an object with numbers for names.
 
 import fc from 'fast-check'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { elementsIn, isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import type { ColumnType, StreamDef } from '../../src/catalog/types.ts'
@@ -11,8 +11,6 @@ import { embeddedRecords, foundInside } from '../../src/sync/details/embeds.ts'
 import { projectRecord } from '../../src/sync/records/project.ts'
 import { openAlteringFront } from '../helpers/altering-front.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let last = 0
 

@@ -32,7 +32,7 @@ async function push(
     ids.push(row.id)
   }
   const pusher = createPusher(mirror.app.pushContext)
-  await pusher.drain(AbortSignal.timeout(20_000), { until: 'settled' })
+  await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
   await pusher.close()
   const rows = await query(`select status, error from outbox.queue where id = any($1) order by id`, [ids])
   expect(rows).toEqual(ids.map(() => ({ status: 'done', error: null })))
@@ -100,4 +100,4 @@ it('a sync right after changes were pushed leaves what they wrote, and takes wha
     (line) => streams.some((stream) => line.startsWith(`${stream}.`)) && !line.startsWith('rentals.resource_id'),
   )
   expect(differing).toEqual([])
-}, 60_000)
+})

@@ -22,7 +22,7 @@ let mirror: TestMirror
 beforeAll(async () => {
   mirror = await openTestMirror({ size: 10 }, { MIRROR_DOCUMENTS: 'on' })
   await mirror.sync({ streams })
-}, 60_000)
+})
 afterAll(() => mirror[Symbol.asyncDispose]())
 
 const pool = () => mirror.app.database.pool

@@ -6,7 +6,7 @@ import { listDetected } from '../../src/profile/detected-settings.ts'
 import { json, startServer } from '../api/http-server.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
-it('are read at once as long as that brings what months bring', { timeout: 60_000 }, async () => {
+it('are read at once as long as that brings what months bring', async () => {
   let longest = 366
   let none = true
   let asked = 0

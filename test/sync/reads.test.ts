@@ -1,14 +1,12 @@
 // Reads that repeat what lists show: learned to be redundant, skipped, and noticed when they return more.
 
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { drawnKeys } from '../../src/sync/due/due.ts'
 import type { RepeatingRead } from '../../src/sync/due/reads.ts'
 import { repeatingReads } from '../../src/sync/due/reads.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const rental = 'GET /v3/rentals/{rentalId}'
 const payment = 'GET /v3/rentals/{rentalId}/payments/{paymentId}'
@@ -95,8 +93,8 @@ describe('singles that repeat their list', () => {
     expect(await differences(mirror, 'rentals')).toEqual([])
   })
 
-  // In the gate, `shared-work.test.ts` and `late-commits.test.ts` read with it off.
-  it.skipIf(inGate)('are all read with READ_ECONOMY=off, and nothing is left out that was', async () => {
+  // With `npm test`, `shared-work.test.ts` and `late-commits.test.ts` read with it off.
+  it.skipIf(isQuick)('are all read with READ_ECONOMY=off, and nothing is left out that was', async () => {
     await using mirror = await openTestMirror({ size: 70 }, { READ_ECONOMY: 'off' })
     const streams = ['rentals', 'rental_payments']
     const payments = mirror.sandbox.truth().rental_payments?.length

@@ -9,7 +9,7 @@ let mirror: TestMirror
 beforeAll(async () => {
   mirror = await openTestMirror({ size: 20 }, { SLOT_DAYS: '0' })
   await mirror.sync()
-}, 120_000)
+})
 afterAll(() => mirror?.[Symbol.asyncDispose]())
 beforeEach(async () => {
   await rows('delete from sync.requests where finished_at is not null')
@@ -25,7 +25,7 @@ const refreshes = (id: string): Promise<Row[]> => rows('select * from sync.refre
 
 /** What became of a refresh; a worker finds it by the clock. */
 async function ended(id: string): Promise<Row | undefined> {
-  await expect.poll(() => refreshes(id), { timeout: 30_000 }).toMatchObject([{ finished_at: expect.any(Date) }])
+  await expect.poll(() => refreshes(id)).toMatchObject([{ finished_at: expect.any(Date) }])
   return (await refreshes(id))[0]
 }
 const refreshed = async (stream: string, key: Row | null = null) => ended(await ask(stream, key))

@@ -11,7 +11,7 @@ beforeAll(async () => {
     front = await openStrictFront(url)
     return front
   })
-}, 60_000)
+})
 afterAll(() => mirror[Symbol.asyncDispose]())
 
 const streams = ['users', 'companies', 'resources', 'rentals']
@@ -35,4 +35,4 @@ it('reads its lists without what is refused, remembers that, and misses nothing'
   const second = await mirror.sync({ streams: ['rentals', 'users'] })
   expect(second.map(({ status }) => status)).toEqual(['done', 'done'])
   expect(front.refused).toEqual([])
-}, 60_000)
+})

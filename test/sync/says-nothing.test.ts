@@ -7,8 +7,6 @@ import { streamsToRead } from '../../src/sync/plan.ts'
 import { listRuns, type Run } from '../../src/sync/runs/runs.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 const parts = { rental_options: 'options', rental_payments: 'payments', rental_crew_members: 'crewMembers' } as const
 type Part = keyof typeof parts
 const streams = Object.keys(parts) as Part[]

@@ -1,12 +1,9 @@
 // An API may write a number and a date-time in any way that its standard allows: the mirror is the same.
 
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { openAlteringFront } from '../helpers/altering-front.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
-
-// A whole world is synced twice and compared field by field.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** Other spellings of the same number: as BigDecimal writes it, with a point, with one digit before it, with a negative exponent. */
 const numbers: readonly ((digits: string) => string)[] = [
@@ -38,8 +35,8 @@ function respelt(text: string): string {
   })
 }
 
-// Not in the gate: a whole world twice.
-it.skipIf(inGate)('the mirror equals the truth, and nothing changes when another spelling comes', async () => {
+// Not with `npm test`: a whole world twice.
+it.skipIf(isQuick)('the mirror equals the truth, and nothing changes when another spelling comes', async () => {
   let turn = 0
   const streams = ['rentals', 'users', 'resources', 'rental_payments', 'rental_options']
   await using mirror = await openTestMirror({ size: 8 }, {}, undefined, (url) =>

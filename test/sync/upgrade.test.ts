@@ -3,7 +3,7 @@
 
 import { expect, it, vi } from 'vitest'
 import { json, startServer } from '../api/http-server.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
@@ -12,8 +12,8 @@ const count = 1_000
 const perPage = 100
 const pages = count / perPage + 1 // an empty one ends the list
 
-// Not in the gate: a whole world twice, for what an upgrade of the projection costs.
-it.skipIf(inGate)(
+// Not with `npm test`: a whole world twice, for what an upgrade of the projection costs.
+it.skipIf(isQuick)(
   'an upgrade costs the pages of the lists; a record that changed meanwhile is read itself',
   async () => {
     const records = Array.from({ length: count }, (_, index) => ({ id: index + 1, reference: `R${index}`, adults: 2 }))

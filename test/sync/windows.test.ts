@@ -1,15 +1,13 @@
 // Hot runs: the newest rentals and those that depart soon, read beside the complete sweeps; and an API that does not know
 // the filter, or the order.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addDays, dateIn } from '../../src/clock.ts'
 import { scheduleFacts, tick } from '../../src/jobs/schedule.ts'
 import { readWindows } from '../../src/sync/lists/windows.ts'
 import { listRuns, type Run } from '../../src/sync/runs/runs.ts'
 import { heldRuns } from '../../src/sync/runs/sweeps.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const today = dateIn('UTC', new Date())
 /** The first day that is asked for: seven days ago, and one more. */

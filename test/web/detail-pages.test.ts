@@ -1,12 +1,10 @@
 // The pages about one thing say what the database says; every link leads somewhere, and none of them shows a person.
 
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { noteWorker } from '../../src/database/workers.ts'
 import { noteDelivery } from '../../src/mirror/webhook-deliveries.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { openPages, type Pages, textOf } from './pages-rig.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let mirror: TestMirror
 let pages: Pages
@@ -132,7 +130,7 @@ it('lie behind a status page that tells refused credentials as one matter, and e
   await mirror.sync({ streams: ['countries', 'cities'] })
   const told = async (): Promise<string> => await page('/')
   await expect
-    .poll(told, { timeout: 15_000 })
+    .poll(told)
     .toMatch(/needs? your attention: the API refuses the credentials.* boat-mirror check \. 0 of 35 streams are fresh/)
   const text = await told()
   expect(text).not.toContain('countries, cities: the last run')

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { Client } from 'pg'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
 import { createLogger } from '../../src/log.ts'
 import { sharedRead } from '../../src/web/context.ts'
@@ -11,9 +11,6 @@ import { startOperatorServer } from '../../src/web/server.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { openBarePages, readMetrics } from './pages-rig.ts'
-
-// A worker is started, and waits for servers that do not answer.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 it('a mirror that works is alive and ready, and tells how fresh it is', async () => {
   await using pages = await openBarePages()
@@ -111,7 +108,7 @@ it('a worker that waits for its queue has its pages, and ends when it is told to
   await using line = await openCommandLine({ DATABASE_URL: database.url, REDIS_URL: 'redis://127.0.0.1:9', PORT: '0' })
   const worker = line.start(['worker'], { API_BASE_URL: 'http://127.0.0.1:9', API_AUTH: 'none' })
   const address = (): string | undefined => /pages at (http:[^"\s]+)/.exec(worker.text())?.[1]
-  await expect.poll(address, { timeout: 20_000 }).toBeDefined()
+  await expect.poll(address).toBeDefined()
   const ready = await fetch(`${address()}/readyz`)
   expect(await ready.json()).toMatchObject({
     ready: false,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { noteServer, type Server } from '../../src/database/servers.ts'
-import { inGate } from '../helpers/gate.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { chromiumPath, openBrowser, watchPage } from './chromium.ts'
 import { letWait, type Waiting } from './decisions-rig.ts'
@@ -106,10 +106,10 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
     })
     afterAll(() => opened[Symbol.asyncDispose]())
 
-    // In the gate, each of both once.
+    // With `npm test`, each of both once.
     for (const scheme of ['light', 'dark'] as const)
       for (const [device, viewport] of Object.entries({ wide, phone }))
-        it.skipIf(inGate && (scheme === 'light') === (device === 'phone'))(
+        it.skipIf(isQuick && (scheme === 'light') === (device === 'phone'))(
           `is right in ${scheme} on a ${device} screen`,
           async () => {
             const page = await browser.newPage({ viewport, colorScheme: scheme })
@@ -135,7 +135,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       await page.keyboard.press('Enter')
       const before = await page.evaluate(place)
       await page.evaluate(watchShifts)
-      await expect.poll(() => page.locator('.updated').textContent(), { timeout: 20_000 }).not.toBe(instant)
+      await expect.poll(() => page.locator('.updated').textContent()).not.toBe(instant)
       expect(await page.evaluate(place)).toEqual(before)
       expect(await page.evaluate(shifts)).toEqual([])
       expect(await page.evaluate(activeParent)).toBe('months')
@@ -158,28 +158,28 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       await page.close()
     })
 
-    // Not in the gate: half a minute of waiting for a sync and a lost connection.
-    it.skipIf(inGate)('shows a sync under way, and says it when the connection is lost', async () => {
+    // Not with `npm test`: half a minute of waiting for a sync and a lost connection.
+    it.skipIf(isQuick)('shows a sync under way, and says it when the connection is lost', async () => {
       mirror.sandbox.fault({ op: 'GET /v3/*', respond: { delayMs: 150 } })
       const page = await browser.newPage({ viewport: wide })
       await page.goto(pages.url)
       const syncing = mirror.sync({ full: true })
-      await page.locator('progress').first().waitFor({ timeout: 20_000 })
+      await page.locator('progress').first().waitFor({ timeout: 60_000 })
       expect(await poorLabels(page)).toEqual([])
       expect(await page.evaluate(overflowingCells)).toEqual([])
       await picture(page, 'syncing')
       mirror.sandbox.clearFaults()
       await syncing
       await page.context().setOffline(true)
-      await expect.poll(() => page.locator('#connection').textContent(), { timeout: 20_000 }).toContain('No connection')
+      await expect.poll(() => page.locator('#connection').textContent()).toContain('No connection')
       await page.context().setOffline(false)
-      await expect.poll(() => page.locator('#connection').textContent(), { timeout: 20_000 }).toBe('')
+      await expect.poll(() => page.locator('#connection').textContent()).toBe('')
       await page.close()
     })
   })
 
-  // Not in the gate: most of a minute. The pages of a fresh mirror, and those before a decision, are checked in it.
-  it.skipIf(inGate)('a mirror with failures shows what fails and what waits, readable in light and dark', async () => {
+  // Not with `npm test`: most of a minute. The pages of a fresh mirror, and those before a decision, are checked in it.
+  it.skipIf(isQuick)('a mirror with failures shows what fails and what waits, readable in light and dark', async () => {
     await using opened = await openMirrorAndPages(46)
     const { mirror, pages } = opened
     mirror.sandbox.fault({ op: 'GET /v3/equipments', respond: { status: 403 } })
@@ -197,7 +197,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       const complaints = watchPage(page, pages.url)
       await page.goto(pages.url)
       // The server's memory of a second may still hold the state before; the page refreshes itself.
-      await expect.poll(() => page.locator('.attention li').count(), { timeout: 20_000 }).toBe(4)
+      await expect.poll(() => page.locator('.attention li').count()).toBe(4)
       expect(await page.locator('.streams tbody tr').first().textContent()).toContain('failing')
       expect(await poorContrast(page)).toEqual([])
       expect(await page.evaluate(overflowingCells)).toEqual([])
@@ -260,8 +260,8 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       ]
     }
 
-    // In the gate, the status page is checked for contrast and width.
-    it.skipIf(inGate)('show what they do, readable in light and dark, wide and on a phone', async () => {
+    // With `npm test`, the status page is checked for contrast and width.
+    it.skipIf(isQuick)('show what they do, readable in light and dark, wide and on a phone', async () => {
       for (const scheme of ['light', 'dark'] as const) {
         const page = await browser.newPage({ viewport: wide, colorScheme: scheme })
         await signIn(page)

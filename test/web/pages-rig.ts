@@ -89,7 +89,7 @@ export async function openBarePages(
     apiUrl: 'http://127.0.0.1:9',
     sandbox: true,
     schema: 'migrate',
-    patienceMs: 5_000,
+    patienceMs: 60_000,
   })
   const pages = await servePages(app, config, null)
   return {

@@ -14,7 +14,7 @@ let pages: Pages
 beforeAll(async () => {
   mirror = await openTestMirror({ size: 2 })
   pages = await openPages(mirror)
-}, 60_000)
+})
 afterAll(async () => {
   await pages[Symbol.asyncDispose]()
   await mirror[Symbol.asyncDispose]()

@@ -104,8 +104,7 @@ function group(name: string): Step {
     run: async ({ folder, seed, signal }) => {
       const report = join(folder, `${name}.json`)
       const files = [`${groupFolder}/${name}${groupEnd}`]
-      const env = { ...needsJit, SURROUNDINGS: 'full' }
-      const outcome = await runSuite({ node: here, seed, files, report, env, signal })
+      const outcome = await runSuite({ node: here, seed, mode: 'full', files, report, env: needsJit, signal })
       const text = await readFile(report, 'utf8').catch(() => null) // the failure is in the outcome
       const results = text === null ? [] : (JSON.parse(text) as JsonTestResults).testResults
       return { ...outcome, rows: groupRows(name, results, outcome) }

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { delimiter, join, relative } from 'node:path'
 import type { JsonTestResults } from 'vitest/reporters'
+import type { Extent } from '../../helpers/extent.ts'
 import type { Node } from './node.ts'
 
 export type Outcome = {
@@ -23,6 +24,8 @@ type Suite = {
   readonly seed: number
   /** Test files whose path holds one of these; none: all. */
   readonly files: readonly string[]
+  /** Of vitest (`vitest.config.ts`); none: all. */
+  readonly mode?: Extent
   /** Where the report goes. */
   readonly report: string
   /** What its environment has besides. */
@@ -31,10 +34,17 @@ type Suite = {
 }
 
 /** Runs the suite once. Aborted, it ends the run and all that belongs to its group, and what it returns says nothing. */
-export async function runSuite({ node, seed, files, report, env, signal }: Suite): Promise<Outcome> {
+export async function runSuite({ node, seed, mode = 'all', files, report, env, signal }: Suite): Promise<Outcome> {
   const began = performance.now()
   const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${report}`]
-  const args = ['node_modules/vitest/vitest.mjs', 'run', `--sequence.seed=${seed}`, ...reporters, ...files]
+  const args = [
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    `--mode=${mode}`,
+    `--sequence.seed=${seed}`,
+    ...reporters,
+    ...files,
+  ]
   const child = spawn(join(node.folder, 'node'), args, {
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true, // its own group, so that what tests have started ends with it
