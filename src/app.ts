@@ -31,7 +31,7 @@ import { protectedApi } from './privacy/protected-api.ts'
 import { privacySettings } from './privacy/rules.ts'
 import { claimPrivacy } from './privacy/stored.ts'
 import { apiRefusal, mirroredApi } from './profile/mirrored-api.ts'
-import { saveTimeZone } from './reports/time-zone.ts'
+import { saveReportSettings } from './reports/time-zone.ts'
 import { assertSchemaCurrent, migrate, migrationStatus } from './schema/migrate.ts'
 import { assertSuitable } from './schema/suitable.ts'
 import type { SyncContext } from './sync/context.ts'
@@ -109,15 +109,15 @@ export function openLimiter(
 /** Brings the schema and the queue's tables up to date, or checks that they are. */
 export async function prepareSchema(config: Config, url: string, log: Logger, signal?: AbortSignal): Promise<void> {
   await migrate(url, { log, ...(signal === undefined ? {} : { signal }) })
-  await saveTimeZone(url, config.timeZone)
-  await settlePrivacy(url, config, log)
+  await saveSettings(url, config, log)
   if (config.redisUrl === null) await migrateQueue(url, log, signal)
 }
 
-/** Says to a new database what is stored of personal data. */
-async function settlePrivacy(url: string, config: Config, log: Logger): Promise<void> {
+/** Says to the reports what they follow, and to a new database what is stored of personal data. */
+async function saveSettings(url: string, config: Config, log: Logger): Promise<void> {
   const database = openDatabase({ url, applicationName: 'boat-mirror migrate', max: 1, log })
   try {
+    await saveReportSettings(database.pool, config)
     await claimPrivacy(database.pool, privacySettings(config))
   } finally {
     await database.close()

@@ -96,6 +96,11 @@ export function parseQuota(value: string): Quota | undefined {
   return quota
 }
 
+function parseStatuses(value: string): readonly string[] | undefined {
+  const statuses = value.split(',').map((status) => status.trim())
+  return statuses.includes('') ? undefined : statuses
+}
+
 function parseNames(value: string): readonly string[] | undefined {
   const names = value.split(',').map((name) => name.trim())
   return names.every((name) => /^[a-z][a-z0-9_]*$/.test(name)) ? [...new Set(names)] : undefined
@@ -298,6 +303,12 @@ export const settings = {
     'share of a stream that may be deleted within 24 hours without your decision',
   ),
   timeZone: define('TIME_ZONE', 'UTC', zone, 'zone of "today", and of date-times without an offset'),
+  notTakingPlace: define(
+    'NOT_TAKING_PLACE',
+    null,
+    { takes: 'statuses of rentals, separated by commas', parse: parseStatuses },
+    'statuses of rentals that do not take place, besides PENDING and all that begin with CANCELED',
+  ),
   detailMaxAgeMs: define(
     'DETAIL_MAX_AGE',
     '24h',

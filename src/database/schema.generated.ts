@@ -1609,6 +1609,7 @@ export type MirrorDatabase = {
     total_paid: Numeric | null
     balance: Numeric | null
     days_to_departure: number | null
+    currencies: string[] | null
   }
   'report.calendar': {
     date: string | null
@@ -1633,6 +1634,8 @@ export type MirrorDatabase = {
     share: Numeric | null
     total_to_pay: Numeric | null
     total_paid: Numeric | null
+    currencies: string[] | null
+    paid_unknown: Int8 | null
   }
   'report.departures': {
     departure_date: string | null
@@ -1658,6 +1661,7 @@ export type MirrorDatabase = {
     balance: Numeric | null
     deposit_status: string | null
     takes_place: boolean | null
+    currencies: string[] | null
   }
   'report.fleet': {
     resource_id: string | null
@@ -1772,6 +1776,8 @@ export type MirrorDatabase = {
     deposit_currency: string | null
     takes_place: boolean | null
     creation_date: string | null
+    currencies: string[] | null
+    status_known: boolean | null
   }
   'report.revenue': {
     company_id: Int8 | null
@@ -1785,6 +1791,8 @@ export type MirrorDatabase = {
     rental_price: Numeric | null
     discount_price: Numeric | null
     commission_price: Numeric | null
+    currencies: string[] | null
+    paid_unknown: Int8 | null
   }
   'sync.access_tokens': {
     id: GeneratedAlways<string>

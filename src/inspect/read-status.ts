@@ -34,7 +34,7 @@ import {
   streamStatus,
 } from './queries.ts'
 import { quotaStatus } from './quota.ts'
-import { overlapsToCome } from './report-queries.ts'
+import { overlapsToCome, rentalDoubts } from './report-queries.ts'
 import type { StatusFacts } from './status.ts'
 import { webhookStatus } from './webhook.ts'
 import { openWork } from './work-queries.ts'
@@ -109,6 +109,7 @@ async function readFacts(
     },
     heldRuns: await heldRuns(db),
     overlaps: await overlapsToCome(db),
+    rentalDoubts: await rentalDoubts(db),
     feedHeldBy: await feedHolders(db),
     consumers,
     webhook: await webhookStatus(db, config, consumers),

@@ -65,21 +65,68 @@ const overlapsVersion = `select concat_ws(' ', (select max(_changed_at) from mir
   (select max(_changed_at) from mirror.resource_unavailabilities), (select max(_changed_at) from mirror.resources),
   (select count(*) from sync.fleets), date_trunc('minute', now())) as version`
 
-const countedOverlaps = new WeakMap<Queryable, { readonly version: string; readonly overlaps: Overlaps }>()
+/** A count that is made again only when its version, a query, has another answer. */
+function countedAt<Counted>(version: string, count: (db: Queryable) => Promise<Counted>) {
+  const known = new WeakMap<Queryable, { readonly version: string; readonly counted: Counted }>()
+  return async (db: Queryable): Promise<Counted> => {
+    const { rows } = await db.query<{ version: string }>(version)
+    const now = rows[0]?.version ?? ''
+    const before = known.get(db)
+    if (before?.version === now) return before.counted
+    const counted = await count(db)
+    known.set(db, { version: now, counted })
+    return counted
+  }
+}
 
 /**
  * Double bookings of which neither part has ended: how many rentals, and of how many boats. Counted again after a change, and once
  * a minute.
  */
-export async function overlapsToCome(db: Queryable): Promise<Overlaps> {
-  const [{ version } = { version: '' }] = (await db.query<{ version: string }>(overlapsVersion)).rows
-  const counted = countedOverlaps.get(db)
-  if (counted?.version === version) return counted.overlaps
+export const overlapsToCome = countedAt(overlapsVersion, async (db): Promise<Overlaps> => {
   const { rows } = await db.query<Overlaps>(
     `select count(distinct rental_id)::int as rentals, count(distinct coalesce(boat_id::text, resource_id))::int as boats
      from report.overlaps where arrival_datetime > now() and other_to > now()`,
   )
-  const overlaps = rows[0] ?? { rentals: 0, boats: 0 }
-  countedOverlaps.set(db, { version, overlaps })
-  return overlaps
+  return rows[0] ?? { rentals: 0, boats: 0 }
+})
+
+/** Of the newest rentals, those of which the reports are not sure. Amounts are texts, digit by digit. */
+export type RentalDoubts = {
+  /** How many were checked. */
+  readonly among: number
+  /** Payments, deposit and options name different currencies: by company. */
+  readonly currencies: readonly {
+    readonly companyId: string | null
+    readonly companyName: string | null
+    readonly rentals: number
+  }[]
+  /** Nobody knows the status (null: there is none), so they take place: by status, and by what they name as currency. */
+  readonly statuses: readonly {
+    readonly status: string | null
+    readonly rentals: number
+    readonly amounts: readonly { readonly currencies: readonly string[]; readonly totalToPay: string | null }[]
+  }[]
 }
+
+/** `status` checks them again after each change. */
+export const newestRentals = 20_000
+
+const doubtsVersion = `select concat_ws(' ', (select max(seq) from mirror.change_log), (select not_taking_place from sync.settings)) as version`
+
+export const rentalDoubts = countedAt(doubtsVersion, async (db): Promise<RentalDoubts> => {
+  const { rows } = await db.query<RentalDoubts>(
+    `with newest as materialized (select * from report.rentals order by rental_id desc limit ${newestRentals}),
+       mixed as (select company_id::text, company_name, count(*) as rentals from newest where cardinality(currencies) > 1 group by 1, 2),
+       unknown as (select nullif(report.status_word(status), '') as status, currencies, count(*) as rentals, sum(total_to_pay)::text as total
+         from newest where not status_known group by 1, 2),
+       statuses as (select status, sum(rentals) as rentals, jsonb_agg(jsonb_build_object('currencies', currencies, 'totalToPay', total)
+         order by currencies) as amounts from unknown group by 1)
+     select (select count(*)::int from newest) as among,
+       (select coalesce(jsonb_agg(jsonb_build_object('companyId', company_id, 'companyName', company_name, 'rentals', rentals)
+         order by company_name, company_id), '[]') from mixed) as currencies,
+       (select coalesce(jsonb_agg(jsonb_build_object('status', status, 'rentals', rentals, 'amounts', amounts) order by status), '[]')
+         from statuses) as statuses`,
+  )
+  return rows[0] ?? { among: 0, currencies: [], statuses: [] }
+})

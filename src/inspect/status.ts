@@ -13,6 +13,7 @@ import type { FeedHolder } from './feed-holders.ts'
 import type { FreshnessHistory } from './freshness-history.ts'
 import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
 import type { QuotaStatus } from './quota.ts'
+import type { RentalDoubts } from './report-queries.ts'
 import type { WebhookStatus } from './webhook.ts'
 
 /** A condition that needs attention, with commands that can be typed unchanged. */
@@ -86,6 +87,7 @@ export type StatusFacts = {
   readonly heldRuns: readonly HeldRun[]
   /** Double bookings that are not over yet: report.overlaps has each. */
   readonly overlaps: { readonly rentals: number; readonly boats: number }
+  readonly rentalDoubts: RentalDoubts
   /** Transactions that hold the change feed back for longer than a minute, the oldest first. */
   readonly feedHeldBy: readonly FeedHolder[]
   readonly consumers: readonly ConsumerStatus[]

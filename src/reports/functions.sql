@@ -1,14 +1,22 @@
 -- Functions that the report views call, and partners with them.
 
--- A currency comes as text or as an object. Inlined by the planner.
+-- A currency comes as text or as an object. Inlined by the planner. `collate "C"`: capitals are the same in every database.
 create or replace function report.currency_code(currency jsonb) returns text
 language sql immutable parallel safe
 as $$
-  select nullif(btrim(case jsonb_typeof(currency) when 'string' then currency #>> '{}'
-    when 'object' then coalesce(currency ->> 'code', currency ->> 'iso', currency ->> 'id') end), '')
+  select nullif(upper(btrim(case jsonb_typeof(currency) when 'string' then currency #>> '{}'
+    when 'object' then coalesce(currency ->> 'code', currency ->> 'iso', currency ->> 'id') end) collate "C"), '')
 $$;
 comment on function report.currency_code(jsonb) is
-  'Returns the code of a currency that is a text, or an object with code, iso or id. Null for anything else.';
+  'Returns the code of a currency that is a text, or an object with code, iso or id, in capitals. Null for anything else.';
+
+create or replace function report.status_word(status text) returns text
+language sql immutable parallel safe
+as $$
+  select replace(translate(upper(btrim(status) collate "C"), '- ', '__'), 'CANCELLED', 'CANCELED')
+$$;
+comment on function report.status_word(text) is
+  'Returns a status as the views compare it: in capitals, with _ for - and spaces, and CANCELED for CANCELLED.';
 
 -- `current_date` is that of the connection's zone. With its owner's rights, as views have them.
 create or replace function report.today() returns date

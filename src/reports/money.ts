@@ -1,14 +1,16 @@
 // The report views that add rentals up: revenue and cancellations, by company, month and currency.
 
-import { agreedCurrency, currencyNote, dayNote, localTime, type ReportView } from './pieces.ts'
-import { isCanceled } from './rentals.ts'
+import type { ReportView } from './pieces.ts'
+import { agreedCurrency, currencyNote, dayNote, localTime, moneyFacts, moneyLines, paidInLines } from './pieces.ts'
+import { isCanceled, isPending } from './rentals.ts'
 
 /** All live rentals but PENDING ones with what they are added up by, before names are looked up. */
-const counted = `(select r.company_id, r.status, ${isCanceled} as canceled,
-    date_trunc('month', ${localTime('departure')})::date as month,
-    ${agreedCurrency} as currency, r.total_to_pay, r.total_paid, r.rental_price, r.discount_price, r.commission_price
-  from mirror.rentals r left join mirror.rental_payments p on p.rental_id = r.id and p._deleted_at is null
-  where r._deleted_at is null and coalesce(r.status, '') <> 'PENDING' group by r.id)`
+const counted = `(select r.*, ${agreedCurrency} as currency, coalesce(r.said_paid, ${paidInLines}) as total_paid
+  from (select r.id, r.company_id, r.status, ${isCanceled} as canceled, date_trunc('month', ${localTime('departure')})::date as month,
+      r.total_to_pay, r.total_paid as said_paid, r.rental_price, r.discount_price, r.commission_price, ${moneyFacts}
+    from mirror.rentals r left join ${moneyLines} p on p.rental_id = r.id
+    where r._deleted_at is null and not ${isPending} group by r.id) r
+  cross join lateral (select r.currencies, r.is_partly, r.in_lines) m)`
 
 const dimensions: ReportView['columns'] = {
   company_id: ['g.company_id', 'mirror.companies.id; null until the resource of the rental has been read.'],
@@ -18,14 +20,21 @@ const dimensions: ReportView['columns'] = {
 
 const currency: ReportView['columns'][string] = [
   'g.currency',
-  'Currency of the sums; amounts of different currencies are never added.',
+  'Currency of the sums; amounts of different currencies, or of different sets of them, are never added.',
 ]
+
+/** Last of both views. */
+const unsure: ReportView['columns'] = {
+  currencies: ['g.currencies', 'Every currency that each of the rentals names.'],
+  paid_unknown: ['g.paid_unknown', 'Number of rentals of which it is unknown what was paid: sums of it exclude them.'],
+}
+const paidUnknown = 'count(*) filter (where r.total_paid is null) as paid_unknown'
 
 const sums = (...names: readonly string[]): string => names.map((name) => `sum(r.${name}) as ${name}`).join(', ')
 
 export const revenue: ReportView = {
   name: 'revenue',
-  comment: `Revenue per company, month of departure and currency: rentals that are neither canceled nor PENDING, and their amounts. ${dayNote} ${currencyNote}`,
+  comment: `Revenue per company, month of departure and currency: rentals that take place, and their amounts. ${dayNote} ${currencyNote}`,
   columns: {
     ...dimensions,
     currency,
@@ -36,13 +45,14 @@ export const revenue: ReportView = {
     rental_price: ['g.rental_price', 'Sum of the prices without products.'],
     discount_price: ['g.discount_price', 'Sum of the discounts.'],
     commission_price: ['g.commission_price', 'Sum of the commissions.'],
+    ...unsure,
   },
-  source: `from (select r.company_id, r.month, r.currency, count(*) as rentals,
-    sum(r.total_to_pay - coalesce(r.total_paid, 0)) as balance,
+  source: `from (select r.company_id, r.month, r.currency, r.currencies, count(*) as rentals,
+    sum(r.total_to_pay - r.total_paid) as balance, ${paidUnknown},
     ${sums('total_to_pay', 'total_paid', 'rental_price', 'discount_price', 'commission_price')}
-  from ${counted} r where not r.canceled group by 1, 2, 3) g
+  from ${counted} r where not r.canceled group by 1, 2, 3, 4) g
   left join mirror.companies c on c.id = g.company_id`,
-  orderBy: 'company_name, company_id, month, currency',
+  orderBy: 'company_name, company_id, month, currency, currencies',
 }
 
 export const cancellations: ReportView = {
@@ -52,11 +62,11 @@ export const cancellations: ReportView = {
     ...dimensions,
     status: [
       'g.status',
-      'CANCELED_BY_CLIENT, CANCELED_BAD_WEATHER, CANCELED_BREAKDOWN, CANCELED_PAYMENT, or CANCELED alone.',
+      'CANCELED_BY_CLIENT, CANCELED_BAD_WEATHER, CANCELED_BREAKDOWN, CANCELED_PAYMENT, CANCELED alone, or one of NOT_TAKING_PLACE, as the API writes it.',
     ],
     kind: [
-      `coalesce(nullif(replace(lower(substr(g.status, 10)), '_', ' '), ''), 'not said')`,
-      'The status in words: by client, bad weather, breakdown, payment, not said.',
+      `coalesce(nullif(lower(replace(regexp_replace(report.status_word(g.status), '^CANCELED_?', ''), '_', ' ')), ''), 'not said')`,
+      'The status in words: by client, bad weather, breakdown, payment, not said, or one of NOT_TAKING_PLACE.',
     ],
     currency,
     rentals: ['g.rentals', 'Number of canceled rentals.'],
@@ -66,12 +76,13 @@ export const cancellations: ReportView = {
     ],
     total_to_pay: ['g.total_to_pay', 'Sum of the totals that would have been due.'],
     total_paid: ['g.total_paid', 'Sum of the amounts paid all the same.'],
+    ...unsure,
   },
-  source: `from (select r.company_id, r.month, r.canceled, r.currency, case when r.canceled then r.status end as status,
-    count(*) as rentals, sum(count(*)) over (partition by r.company_id, r.month) as all_rentals,
+  source: `from (select r.company_id, r.month, r.canceled, r.currency, r.currencies, case when r.canceled then r.status end as status,
+    count(*) as rentals, ${paidUnknown}, sum(count(*)) over (partition by r.company_id, r.month) as all_rentals,
     ${sums('total_to_pay', 'total_paid')}
-  from ${counted} r group by 1, 2, 3, 4, 5) g
+  from ${counted} r group by 1, 2, 3, 4, 5, 6) g
   left join mirror.companies c on c.id = g.company_id
 where g.canceled`,
-  orderBy: 'company_name, company_id, month, status, currency',
+  orderBy: 'company_name, company_id, month, status, currency, currencies',
 }

@@ -24,13 +24,44 @@ export const localTime = (event: 'departure' | 'arrival'): string =>
 /** The day of it, as `date`. */
 export const localDay = (event: 'departure' | 'arrival'): string => `(${localTime(event)})::date`
 
-/** The currency that payments (alias `p`) agree on, else the deposit's of their rental (alias `r`), else null. */
-export const agreedCurrency = `coalesce(case when min(report.currency_code(p.currency)) = max(report.currency_code(p.currency))
-  then min(report.currency_code(p.currency)) end, report.currency_code(r.deposit_currency))`
+/** What speaks of the money of rentals (alias `p`): their payment lines, and the currencies that their options name. */
+export const moneyLines = `(select l.rental_id, report.currency_code(l.currency) as currency, l.price, true as is_payment
+    from mirror.rental_payments l where l._deleted_at is null
+    union all
+    select o.rental_id, report.currency_code(c.named), null, false
+    from mirror.rental_options o cross join lateral jsonb_path_query(o._payload, '$.**.currency') c (named)
+    where o._deleted_at is null)`
+
+const deposit = 'report.currency_code(r.deposit_currency)'
+
+/**
+ * Aggregates over the lines of a rental (alias `r`): what payments, options and deposit name, and what was paid. The usual single
+ * currency needs no sorting.
+ */
+export const moneyFacts = `case when least(min(p.currency), ${deposit}) = greatest(max(p.currency), ${deposit})
+      then array[least(min(p.currency), ${deposit})]
+      else array(select distinct c.code collate "C" from unnest(array_agg(p.currency) || ${deposit}) c (code)
+        where c.code is not null order by 1) end as currencies,
+    bool_or(p.is_payment and p.price is null) as is_partly, coalesce(sum(p.price), 0) as in_lines`
+
+/** The facts of the rental `r` alone: those of all would cost the rentals of one company as much as all rentals. */
+const factsByKey = `(select ${moneyFacts} from ${moneyLines} p where p.rental_id = r.id)`
+
+/** A from-item `m` with the facts of each rental `r`; Postgres skips it in a query that uses none. */
+export const joinFacts = `left join lateral ${factsByKey} m on true`
+
+export const agreedCurrency = 'case when cardinality(m.currencies) = 1 then m.currencies[1] end'
+
+/** What the lines come to: unknown until they were read, where one has no amount, and where several currencies are named. */
+export const paidInLines = `case when cardinality(m.currencies) < 2 and m.is_partly is not true and exists (select from sync.records d
+    where d.stream = 'rental_payments' and d.key = r.id::text and d.detail_read_at is not null) then m.in_lines end`
+
+/** What is paid of the rental `r`: what its record says, else what its lines come to, which is looked up only then. */
+export const paid = `coalesce(r.total_paid, (select ${paidInLines} from ${factsByKey} m))`
 
 /** What every comment of a view with money says. */
 export const currencyNote =
-  "The API often names no currency: it is the one that a rental's payments agree on, else the deposit's, else null."
+  'The API often names no currency: it is the one that payments, deposit and options of a rental agree on, else null; currencies has all that they name.'
 
 /** What every comment of a view with days says. */
 export const dayNote = 'Days follow the offset in the date-time itself, else TIME_ZONE.'

@@ -4,25 +4,26 @@ import {
   agreedCurrency,
   currencyNote,
   dayNote,
+  joinFacts,
   localDay,
   localTime,
+  paid,
   type ReportView,
   timeZone,
   today,
 } from './pieces.ts'
 
-/** True for a cancelled rental; its status is text that may grow (docs/sources.md, differences). */
-export const isCanceled = `coalesce(r.status, '') like 'CANCELED%'`
+/** A status as it is compared: it is text that may grow (docs/sources.md, differences). */
+const word = "coalesce(report.status_word(r.status), '')"
 
-/** True for a rental that takes place: not cancelled, and not an option that lapses after 15 minutes. */
-export const takesPlace = `not ${isCanceled} and coalesce(r.status, '') <> 'PENDING'`
+/** True for a rental that is an option which expires after 15 minutes. */
+export const isPending = `${word} = 'PENDING'`
 
-/**
- * Asked for each rental by key: joined with the sums of all payments, the rentals of one company, one boat or the first
- * hundred would cost as much as all.
- */
-const currencyByKey = `(select ${agreedCurrency}
-  from mirror.rental_payments p where p.rental_id = r.id and p._deleted_at is null)`
+/** True for a cancelled rental, and for one with a status of NOT_TAKING_PLACE. */
+export const isCanceled = `(${word} like 'CANCELED%' or ${word} = any ((select s.not_taking_place from sync.settings s)::text[]))`
+
+/** True for a rental that takes place: neither cancelled nor an option. */
+export const takesPlace = `not (${isCanceled} or ${isPending})`
 
 export const rentals: ReportView = {
   name: 'rentals',
@@ -53,7 +54,7 @@ export const rentals: ReportView = {
     user_id: ['r.user_id', 'mirror.users.id: the customer, by number only.'],
     crew_adults: ['r.crew_adults', 'Adults.'],
     crew_children: ['r.crew_children', 'Children.'],
-    currency: [currencyByKey, 'Currency of all prices of the row, if known.'],
+    currency: [agreedCurrency, 'Currency of all prices of the row, if known.'],
     rental_price: [
       'r.rental_price',
       "Price of the rental without products; the API's documentation does not say whether before or after the discount; in the sandbox before.",
@@ -61,8 +62,11 @@ export const rentals: ReportView = {
     discount_price: ['r.discount_price', 'Discount; see rental_price for whether that includes it.'],
     commission_price: ['r.commission_price', 'Commission of the client system.'],
     total_to_pay: ['r.total_to_pay', 'Total to pay.'],
-    total_paid: ['r.total_paid', 'Paid so far.'],
-    balance: ['r.total_to_pay - coalesce(r.total_paid, 0)', 'Total to pay minus what is paid; negative: overpaid.'],
+    total_paid: [
+      paid,
+      'Paid so far: what the record says, else the sum of its payment lines. Null: unknown, because they have not been read, or several currencies are named.',
+    ],
+    balance: [`r.total_to_pay - ${paid}`, 'Total to pay minus what is paid; negative: overpaid; null: unknown.'],
     deposit_status: ['r.deposit_status', 'PENDING, RECEIVED, KEPT, RETURNED.'],
     deposit_price: ['r.deposit_price', 'Deposit.'],
     deposit_currency: ['report.currency_code(r.deposit_currency)', 'Currency of the deposit.'],
@@ -71,8 +75,14 @@ export const rentals: ReportView = {
       `(r.creation_datetime at time zone ${timeZone})::date`,
       'Day on which it was booked, in TIME_ZONE.',
     ],
+    currencies: ['m.currencies', 'Every currency that its payments, deposit and options name, in capitals.'],
+    status_known: [
+      `${isCanceled} or ${word} in ('VALIDATED', 'PENDING')`,
+      'False: the status is missing or not known; takes_place is true until NOT_TAKING_PLACE names it.',
+    ],
   },
   source: `from mirror.rentals r
+  ${joinFacts}
   left join mirror.resources b on b.id = r.resource_id
   left join mirror.companies c on c.id = r.company_id
   left join mirror.harbours dh on dh.id = r.departure_harbour_id
@@ -97,7 +107,7 @@ export const departures: ReportView = {
       `(select count(*) from mirror.rental_crew_members m where m.rental_id = r.rental_id and m._deleted_at is null)`,
       'Crew members that are listed by name.',
     ],
-    ...taken('currency', 'balance', 'deposit_status', 'takes_place'),
+    ...taken('currency', 'balance', 'deposit_status', 'takes_place', 'currencies'),
   },
   // The first condition finds the beginning in the index: a day that is today somewhere began less than three days ago.
   source: `from report.rentals r
@@ -107,13 +117,14 @@ where r.departure_datetime >= now() - interval '3 days' and r.departure_date >= 
 
 export const balances: ReportView = {
   name: 'balances',
-  comment: `Amounts still to pay: one row for each rental that is neither canceled nor PENDING and has a balance above zero. ${currencyNote}`,
+  comment: `Amounts still to pay: one row for each rental that takes place and has a balance above zero, or of which it is unknown what was paid. ${currencyNote}`,
   columns: {
     ...taken('rental_id', 'status', 'reference_id', 'departure_date', 'departure_datetime'),
     ...taken('resource_id', 'resource_name', 'company_id', 'company_name', 'user_id'),
     ...taken('currency', 'total_to_pay', 'total_paid', 'balance'),
     days_to_departure: [`r.departure_date - ${today}`, 'Days until departure; negative: departed, but not fully paid.'],
+    ...taken('currencies'),
   },
-  source: `from report.rentals r where r.balance > 0 and r.takes_place`,
-  orderBy: 'departure_datetime, rental_id',
+  source: `from report.rentals r where r.takes_place and (r.balance > 0 or r.total_paid is null)`,
+  orderBy: 'balance is null, departure_datetime, rental_id',
 }

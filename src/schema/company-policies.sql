@@ -35,7 +35,7 @@ begin
   end if;
   grant usage on schema sync, outbox to boat_mirror_views;
   grant usage, create on schema mirror, mirror_views, live, report to boat_mirror_views;
-  grant select on sync.settings, sync.fleets, outbox.queue, {{tables}} to boat_mirror_views;
+  grant select on sync.settings, sync.fleets, sync.records, outbox.queue, {{tables}} to boat_mirror_views;
   foreach owned in array {{views}} loop
     execute format('alter view %s owner to boat_mirror_views', owned);
   end loop;

@@ -230,6 +230,7 @@ describe('each function of a restricted role', () => {
       'mirror.unordered',
       'mirror.whole_diff',
       'report.currency_code',
+      'report.status_word',
       'report.is_block_of_rental',
       'report.unavailability_span',
     ]

@@ -155,4 +155,36 @@ describe('drift', () => {
       { stream: 'harbours', path: 'berths', times: 3, sample: '120' },
     ])
   })
+
+  it('and status show how many rentals, and what amount, rest on statuses that nobody knows, and mixed currencies', async () => {
+    const money = { total_to_pay: '0.10', deposit_currency: '"EUR"', company_id: 1 }
+    await reports.add(
+      'rentals',
+      { id: 9_001, status: 'REFUSED_BY_OWNER', ...money },
+      { id: 9_002, status: 'Refused by owner', ...money },
+      { id: 9_003, status: 'REFUSED_BY_OWNER', ...money, deposit_currency: null },
+      { id: 9_004, status: 'VALIDATED', ...money },
+    )
+    await reports.add('rental_payments', { rental_id: 9_004, id: 1, currency: '"GBP"' })
+    await reports.pool.query(`insert into mirror.change_log (epoch, stream, key, operation, diff)
+      values (mirror.feed_epoch(), 'rentals', '{"id": 9001}', 'insert', '{}')`)
+    const unknown =
+      'Counted as taking place: 3 rentals with the unknown status REFUSED_BY_OWNER (0.10 without currency, 0.20 EUR).'
+    const mixed = 'Not added to others: 1 rental with several currencies (Azur, "the blue" 1).'
+    expect((await cli.run(['drift'])).stdout).toContain(unknown)
+    const { stdout } = await cli.run(['status'])
+    for (const line of [unknown, mixed]) expect(stdout).toContain(line)
+    const amounts = [
+      { currencies: [], totalToPay: '0.10' },
+      { currencies: ['EUR'], totalToPay: '0.20' },
+    ]
+    expect(JSON.parse((await cli.run(['status', '--json'])).stdout).rentalDoubts).toMatchObject({
+      currencies: [{ companyId: '1', companyName: 'Azur, "the blue"', rentals: 1 }],
+      statuses: [{ status: 'REFUSED_BY_OWNER', rentals: 3, amounts }],
+    })
+    expect(JSON.parse((await cli.run(['drift', '--json'])).stdout)).toContainEqual({
+      ...{ stream: 'rentals', path: 'status', firstSeenAt: null, lastSeenAt: null },
+      ...{ times: 3, sample: '"REFUSED_BY_OWNER"', amounts },
+    })
+  })
 })

@@ -48,6 +48,7 @@ const settingGroups: Readonly<Record<string, readonly SettingKey[]>> = {
     'readEconomy',
     'deleteLimit',
     'timeZone',
+    'notTakingPlace',
     'calendarYears',
     'priceDays',
     'slotDays',

@@ -31,6 +31,7 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
   quarantine: { total: 0, since: null, byStream: {} },
   heldRuns: [],
   overlaps: { rentals: 0, boats: 0 },
+  rentalDoubts: { among: 0, currencies: [], statuses: [] },
   feedHeldBy: [],
   consumers: [],
   webhook: null,

@@ -222,7 +222,10 @@ function weekdayOf(day: string): string {
 /** As Postgres writes the difference of two instants. */
 function interval(ms: number): string {
   const days = Math.floor(ms / 86_400_000)
-  const clock = new Date(ms % 86_400_000).toISOString().slice(11, 19)
+  const clock = new Date(ms % 86_400_000)
+    .toISOString()
+    .slice(11, 23)
+    .replace(/\.(\d*?)0*$/, (_, digits: string) => (digits === '' ? '' : `.${digits}`))
   return [days === 0 ? '' : `${days} day${days === 1 ? '' : 's'}`, clock === '00:00:00' ? '' : clock]
     .filter((part) => part !== '')
     .join(' ')

@@ -3,66 +3,81 @@
 import { type Answer, grouped, type Row, round, sum, taking, total, totalKnown } from './answer-parts.ts'
 import { type ApiRental, type ApiWorld, addDays, at, codeOf, daysBetween } from './api-world.ts'
 
-const owing = (world: ApiWorld): ApiRental[] => taking(world).filter(({ balance }) => balance > 1e-9)
+const owing = (world: ApiWorld): ApiRental[] =>
+  taking(world).filter(({ balance }) => balance !== null && balance > 1e-9)
+const perhapsOwing = (world: ApiWorld): ApiRental[] => [
+  ...owing(world),
+  ...taking(world).filter(({ paid }) => paid === null),
+]
+
+/** What is known to be paid. */
+const paidIn = (rentals: readonly ApiRental[]): number | null => sumKnown(rentals, ({ paid }) => paid)
+
+/** Of amounts that are all unknown, so is the sum. */
+export const sumKnown = (rentals: readonly ApiRental[], of: (rental: ApiRental) => number | null): number | null =>
+  rentals.every((rental) => of(rental) === null) ? null : sum(rentals, of)
+
+/** Groups by the currency and by all that are named, and shows the first. */
+export const byCurrencies = <
+  Value extends { readonly currency: string | null; readonly currencies: readonly string[] },
+>(
+  values: readonly Value[],
+  by: (value: Value) => Row,
+  of: (group: readonly Value[]) => Row,
+): Row[] => grouped(values, (value) => [value.currencies, ...by(value), value.currency], of).map(([, ...row]) => row)
 
 /** By the titles of the questions. */
 export const money: Readonly<Record<string, Answer>> = {
   'Revenue of each company this year': (world) =>
-    grouped(
+    byCurrencies(
       taking(world).filter(({ departure }) => departure.day.startsWith(`${world.year}-`)),
-      ({ companyId, companyName: name, currency }) => [companyId, name, currency],
-      (group) => [
-        group.length,
-        total('totalToPay')(group),
-        total('totalPaid')(group),
-        totalKnown('commissionPrice')(group),
-      ],
+      ({ companyId, companyName: name }) => [companyId, name],
+      (group) => [group.length, total('totalToPay')(group), paidIn(group), totalKnown('commissionPrice')(group)],
     ).map(([, ...row]) => row),
 
   'Monthly revenue compared with the year before': (world) => {
-    const months = grouped(
+    const months = byCurrencies(
       taking(world),
-      ({ departure, currency }) => [departure.day.slice(0, 7), currency],
+      ({ departure, currencies }) => [departure.day.slice(0, 7), currencies.join()],
       (group) => [total('totalToPay')(group)],
     )
-    return months.map(([month, currency, sold]) => {
+    return months.map(([month, currencies, currency, sold]) => {
       const yearBefore = `${Number(String(month).slice(0, 4)) - 1}${String(month).slice(4)}`
-      const before = months.find((each) => each[0] === yearBefore && each[1] === currency)?.[2]
+      const before = months.find((each) => each[0] === yearBefore && each[1] === currencies)?.[3]
       return [month, currency, before, sold, before ? round((100 * Number(sold)) / Number(before), 0) : null]
     })
   },
 
   'Revenue by country': (world) =>
-    grouped(
+    byCurrencies(
       taking(world),
-      ({ resourceId, currency }) => [
+      ({ resourceId }) => [
         at(
           world.find('resources', resourceId),
           'harbour.city.administrativeAreaLevel2.administrativeAreaLevel1.country.code',
         ),
-        currency,
       ],
       (group) => [group.length, total('totalToPay')(group), round(total('totalToPay')(group) / group.length, 2)],
     ),
 
   'Balances to be paid before departures in the next 30 days': (world) =>
-    owing(world)
+    perhapsOwing(world)
       .filter(({ departure }) => departure.day >= world.today && departure.day <= addDays(world.today, 30))
-      .map(({ id, companyName: name, departure, record, balance, currency }) => [
+      .map(({ id, companyName: name, departure, record, paid, balance, currency }) => [
         id,
         name,
         departure.day,
         record.totalToPay,
-        record.totalPaid,
+        paid,
         balance,
         currency,
         daysBetween(world.today, departure.day),
       ]),
 
   'Overdue balances: departed and not paid': (world) =>
-    grouped(
+    byCurrencies(
       owing(world).filter(({ departure }) => departure.day < world.today),
-      ({ companyId, companyName: name, currency }) => [companyId, name, currency],
+      ({ companyId, companyName: name }) => [companyId, name],
       (group) => [
         group.length,
         sum(group, ({ balance }) => balance),
@@ -74,7 +89,10 @@ export const money: Readonly<Record<string, Answer>> = {
     grouped(
       world.records('rental_payments'),
       (payment) => [world.find('rental_payment_methods', at(payment, 'method.id'))?.name, codeOf(payment.currency)],
-      (group) => [group.length, sum(group, ({ price }) => price)],
+      (group) => [
+        group.length,
+        group.every(({ price }) => (price ?? null) === null) ? null : sum(group, ({ price }) => price),
+      ],
     ),
 
   'Deposits held, by date of return': (world) =>
@@ -89,9 +107,11 @@ export const money: Readonly<Record<string, Answer>> = {
       ]),
 
   'Best-selling extras': (world) =>
-    grouped(
-      taking(world).flatMap(({ options, currency }) => options.map((option) => ({ option, currency }))),
-      ({ option, currency }) => [at(option, 'option.name'), currency],
+    byCurrencies(
+      taking(world).flatMap(({ options, currency, currencies }) =>
+        options.map((option) => ({ option, currency, currencies })),
+      ),
+      ({ option }) => [at(option, 'option.name')],
       (group) => [
         sum(group, ({ option }) => option.quantity),
         sum(group, ({ option }) => Number(option.price) * Number(option.quantity)),
@@ -108,13 +128,15 @@ function calledOff(rentals: readonly ApiRental[]): Row {
 /** By the titles of the questions. */
 export const customers: Readonly<Record<string, Answer>> = {
   'Reasons for cancellations, and their cost': (world) =>
-    grouped(
+    byCurrencies(
       world.rentals.filter(({ canceled }) => canceled),
-      ({ status, currency }) => [
-        status.slice('CANCELED_'.length).toLowerCase().replaceAll('_', ' ') || 'not said',
-        currency,
+      ({ status }) => [
+        status
+          .replace(/^CANCELED_?/, '')
+          .toLowerCase()
+          .replaceAll('_', ' ') || 'not said',
       ],
-      (group) => [group.length, total('totalToPay')(group), total('totalPaid')(group)],
+      (group) => [group.length, total('totalToPay')(group), paidIn(group)],
     ),
 
   'Cancellation rate of each company': (world) =>

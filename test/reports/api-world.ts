@@ -11,9 +11,20 @@ const dayMs = 86_400_000
 export const at = (record: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => (value as ApiRecord | null | undefined)?.[name], record)
 
-/** The code of a currency that is a text or an object; null for none. */
-export const codeOf = (currency: unknown): string | null =>
-  typeof currency === 'string' ? currency : ((at(currency, 'code') as string | undefined) ?? null)
+/** The code of a currency that is a text or an object, in capitals; null for none. */
+export function codeOf(currency: unknown): string | null {
+  const code =
+    typeof currency === 'string' ? currency : ['code', 'iso', 'id'].map((name) => at(currency, name)).find(Boolean)
+  return typeof code === 'string' && code.trim() !== '' ? code.trim().toUpperCase() : null
+}
+
+/** A status as people compare it. */
+export const wordOf = (status: unknown): string =>
+  String(status ?? '')
+    .trim()
+    .toUpperCase()
+    .replace(/[- ]/g, '_')
+    .replace('CANCELLED', 'CANCELED')
 
 /** A day, `YYYY-MM-DD`, moved by some. */
 export const addDays = (day: string, days: number): string =>
@@ -49,18 +60,26 @@ export type ApiRental = {
   readonly departureHarbour: unknown
   readonly arrivalHarbour: unknown
   readonly currency: string | null
-  readonly balance: number
+  readonly currencies: readonly string[]
+  /** Null: unknown. */
+  readonly paid: number | null
+  readonly balance: number | null
+  readonly statusKnown: boolean
   readonly crewListed: number
   readonly options: readonly ApiRecord[]
 }
 
 type Moment = { readonly day: string; readonly clock: string; readonly ms: number }
 
-const momentOf = (text: unknown): Moment => ({
-  day: String(text).slice(0, 10),
-  clock: String(text).slice(0, 19).replace('T', ' '),
-  ms: Date.parse(String(text)),
-})
+/** A date-time in whichever spelling; one without an offset is in UTC, as TIME_ZONE is here. */
+function momentOf(text: unknown): Moment {
+  const [, day = '', minutes = '', seconds = '00', fraction = '', zone = 'Z'] =
+    /^(\S{10})[Tt ](\d\d:\d\d)(?::(\d\d))?(\.\d+)?\s?(\S+)?$/.exec(String(text)) ?? []
+  const [, sign, hours = '0', more = '0'] = /^([+-])(\d\d):?(\d\d)?$/.exec(zone) ?? []
+  const ahead = (Number(hours) * 60 + Number(more)) * (sign === '-' ? -1 : 1)
+  const ms = Date.parse(`${day}T${minutes}:${seconds}${fraction}Z`) - ahead * 60_000
+  return { day, clock: `${day} ${minutes}:${seconds}${fraction}`, ms }
+}
 
 /** The API's records, and what a question asks of them. */
 export class ApiWorld {
@@ -69,8 +88,12 @@ export class ApiWorld {
   readonly year = Number(this.today.slice(0, 4))
   readonly rentals: readonly ApiRental[]
 
-  constructor(truth: Readonly<Record<string, readonly TruthRow[]>>) {
+  readonly #notTakingPlace: readonly string[]
+
+  /** @param notTakingPlace words of statuses, as `wordOf` has them */
+  constructor(truth: Readonly<Record<string, readonly TruthRow[]>>, notTakingPlace: readonly string[] = []) {
     this.#truth = truth
+    this.#notTakingPlace = notTakingPlace
     const below = (table: string) => groupBy(this.rows(table), ({ key }) => String(key.rental_id))
     const parts = {
       resources: below('rental_resources'),
@@ -133,9 +156,22 @@ export class ApiWorld {
       (parts[part]?.get(String(record.id)) ?? []).map((row) => row.record)
     const booked = at(own('resources')[0], 'resource') as ApiRecord | undefined
     const companyId = at(booked, 'company.id')
-    const status = String(record.status)
-    const canceled = status.startsWith('CANCELED')
-    const paidIn = new Set(own('payments').flatMap(({ currency }) => codeOf(currency) ?? []))
+    const status = wordOf(record.status)
+    const canceled = status.startsWith('CANCELED') || this.#notTakingPlace.includes(status)
+    const named = [
+      ...own('payments').map(({ currency }) => currency),
+      ...own('options')
+        .flatMap((option) => (at(option, 'option.prices') as ApiRecord[] | null) ?? [])
+        .map(({ currency }) => currency),
+      record.depositCurrency,
+    ]
+    const currencies = [...new Set(named.flatMap((each) => codeOf(each) ?? []))].sort()
+    const amounts = own('payments').map(({ price }) => price ?? null)
+    const inLines =
+      currencies.length > 1 || amounts.includes(null)
+        ? null
+        : amounts.reduce<number>((sum, price) => sum + Number(price), 0)
+    const paid = (record.totalPaid ?? null) === null ? inLines : Number(record.totalPaid)
     return {
       id: Number(record.id),
       record,
@@ -152,8 +188,11 @@ export class ApiWorld {
       companyName: this.find('companies', companyId)?.companyBrandName,
       departureHarbour: at(record, 'departureHarbour.name'),
       arrivalHarbour: at(record, 'arrivalHarbour.name'),
-      currency: paidIn.size === 1 ? ([...paidIn][0] ?? null) : codeOf(record.depositCurrency),
-      balance: Number(record.totalToPay) - Number(record.totalPaid ?? 0),
+      currency: currencies.length === 1 ? (currencies[0] ?? null) : null,
+      currencies,
+      paid,
+      balance: paid === null ? null : Number(record.totalToPay) - paid,
+      statusKnown: canceled || status === 'VALIDATED' || status === 'PENDING',
       crewListed: own('crew').length,
       options: own('options'),
     }

@@ -41,7 +41,7 @@ beforeAll(async () => {
       deposit_currency: '{"code": "GBP"}',
     }),
     rental(4, 1, 'VALIDATED', '2026-07-15T09:00:00+02:00', { total_to_pay: '7', total_paid: '0' }),
-    // Another month: the payments say EUR, whatever the deposit says.
+    // Another month: the payments say EUR, the deposit USD.
     rental(5, 1, 'VALIDATED', '2026-08-01T09:00:00+02:00', {
       total_to_pay: '50',
       total_paid: '20',
@@ -61,22 +61,23 @@ beforeAll(async () => {
     { ...rental(15, 2, 'VALIDATED', '2024-02-01T09:00:00+01:00', { total_to_pay: '999' }), _deleted_at: '2026-01-01' },
   )
   await reports.add('rental_payments', { rental_id: 5, id: 1, currency: '"EUR"' })
+  await reports.readLines(2)
 })
 
 describe('report.revenue', () => {
   it('adds up per company, month of departure and currency, digit by digit', async () => {
     const rows = await reports.rows<{ line: string }>(
       `select concat_ws(' ', coalesce(company_name, '-'), coalesce(to_char(month, 'YYYY-MM'), '-'), coalesce(currency, '-'),
-         rentals, total_to_pay, coalesce(total_paid::text, '-'), balance) as line
+         rentals, total_to_pay, coalesce(total_paid::text, '-'), balance, currencies, paid_unknown) as line
        from report.revenue order by company_id, month, currency`,
     )
     expect(rows.map(({ line }) => line)).toEqual([
-      'Azur 2026-07 EUR 2 0.30 0.05 0.25',
-      'Azur 2026-07 GBP 1 100 100 0',
-      'Azur 2026-07 - 1 7 0 7',
-      'Azur 2026-08 EUR 1 50 20 30',
-      'Bora 2024-02 EUR 1 12 12 0',
-      '- - EUR 1 3 1 2',
+      'Azur 2026-07 EUR 2 0.30 0.05 0.25 {EUR} 0',
+      'Azur 2026-07 GBP 1 100 100 0 {GBP} 0',
+      'Azur 2026-07 - 1 7 0 7 {} 0',
+      'Azur 2026-08 - 1 50 20 30 {EUR,USD} 0',
+      'Bora 2024-02 EUR 1 12 12 0 {EUR} 0',
+      '- - EUR 1 3 1 2 {EUR} 0',
     ])
   })
 

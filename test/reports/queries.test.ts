@@ -4,13 +4,17 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { table } from '../../src/cli/terminal/output.ts'
+import { rentalDoubts } from '../../src/inspect/report-queries.ts'
 import { wantedIntervals } from '../../src/jobs/schedule.ts'
+import { reportViews } from '../../src/reports/report-views.ts'
 import { saveIntervals } from '../../src/sync/due/stream-state.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { type Answer, departing, grouped, sum, taking } from './answer-parts.ts'
 import { boats, quay } from './answers-about-boats.ts'
-import { customers, money } from './answers-about-money.ts'
-import { ApiWorld, at, codeOf, groupBy } from './api-world.ts'
+import { byCurrencies, customers, money, sumKnown } from './answers-about-money.ts'
+import { type ApiRental, ApiWorld, at, codeOf, groupBy } from './api-world.ts'
+
+const viewNamed = (name: string) => reportViews.find((view) => view.name === name) ?? { orderBy: '' }
 
 const updating = process.env.UPDATE_DOCS === '1'
 const pathOf = (document: string): URL => new URL(`../../${document}`, import.meta.url)
@@ -45,10 +49,14 @@ const ofOutbox = questionsOf('docs/outbox.md').filter(
 /** Statements of README.md by a part of theirs. A null: it is not about what the API shows. */
 const ofReadme: Readonly<Record<string, Answer | null>> = {
   'as still_open': (world) =>
-    grouped(
+    byCurrencies(
       taking(world).filter(({ departure }) => departure.day.slice(0, 7) >= world.today.slice(0, 7)),
-      ({ departure, currency }) => [departure.day.slice(0, 7), currency],
-      (group) => [group.length, sum(group, ({ record }) => record.totalToPay), sum(group, ({ balance }) => balance)],
+      ({ departure }) => [departure.day.slice(0, 7)],
+      (group) => [
+        group.length,
+        sum(group, ({ record }) => record.totalToPay),
+        sumKnown(group, ({ balance }) => balance),
+      ],
     ),
   'from report.departures': (world) =>
     departing(world).map(({ departure, departureHarbour, resourceName, balance, currency }) => [
@@ -67,10 +75,10 @@ const ofReadme: Readonly<Record<string, Answer | null>> = {
         return [boat?.name, at(boat, 'harbour.name'), key.date, record.price, codeOf(record.currency)]
       }),
   still_to_pay: (world) =>
-    grouped(
+    byCurrencies(
       taking(world).filter(({ departure }) => departure.day.startsWith(`${world.year}-`)),
-      ({ companyId, companyName, currency }) => [companyId, companyName, currency],
-      (group) => [group.length, sum(group, ({ balance }) => balance)],
+      ({ companyId, companyName }) => [companyId, companyName],
+      (group) => [group.length, sumKnown(group, ({ balance }) => balance)],
     ).map(([, ...row]) => row),
   col_description: null,
   'mirror.changes_since': null,
@@ -131,6 +139,66 @@ function makeAwkward(): void {
   ])
 }
 
+/** One rental in ten has a date-time, a status and money in a form that is legal and unusual. */
+function makeOdd(): void {
+  const { rentals = [], rental_payments: payments = [], rental_options: options = [] } = mirror.sandbox.truth()
+  const clocks = [
+    (day: string) => `${day}T09:00:00+18:00`,
+    (day: string) => `${day} 09:00:00 +02:00`,
+    (day: string) => `${day}t07:30:00z`,
+    (day: string) => `${day}T09:00`,
+    (day: string) => `${day}T09:00:00.5-00:30`,
+  ]
+  const odd = rentals.filter((_, index) => index % 10 === 3).map(({ record }) => record)
+  const statuses = [
+    'validated',
+    'canceled_by_client',
+    'REFUSED_BY_OWNER',
+    'No-show',
+    'Pending',
+    'CANCELLED BAD WEATHER',
+    'Validated',
+  ]
+  for (const [index, { id, departureDatetime, arrivalDatetime }] of odd.entries()) {
+    const written = (text: unknown, place: number): unknown =>
+      clocks[place % clocks.length]?.(String(text).slice(0, 10))
+    const status = statuses[index % statuses.length]
+    const set = {
+      departureDatetime: written(departureDatetime, index),
+      arrivalDatetime: written(arrivalDatetime, index + 1),
+      ...(index % 2 === 0 || index % 10 === 3 ? { status } : {}),
+    }
+    const update = (change: object) =>
+      mirror.sandbox.mutate([{ record: 'rentals', op: 'update', id: Number(id), ...change }])
+    const [paid] = payments.filter(({ key }) => key.rental_id === id)
+    const [option] = options.filter(({ key }) => key.rental_id === id)
+    const pay = (fields: object) =>
+      paid &&
+      mirror.sandbox.mutate([
+        { record: 'rental_payments', op: 'update', id: Number(paid.key.id), parent: Number(id), set: { ...fields } },
+      ])
+    const kinds = [
+      () => pay({ currency: 'eur' }),
+      () => pay({ currency: 'USD' }),
+      () => update({ set: { depositCurrency: { iso: ' chf ' } } }),
+      () =>
+        option &&
+        mirror.sandbox.mutate([
+          {
+            record: 'rental_options',
+            op: 'update',
+            id: Number(option.key.id),
+            parent: Number(id),
+            set: { option: { ...(option.record.option as object), prices: [{ price: 1, currency: 'sek' }] } },
+          },
+        ]),
+      () => pay({ price: null }),
+    ]
+    kinds[index % kinds.length]?.()
+    update({ set, ...([0, 3, 4, 5, 8].includes(index % 10) ? { unset: ['totalPaid'] } : {}) })
+  }
+}
+
 async function syncAll(full: boolean): Promise<void> {
   for (const run of await mirror.sync({ full })) expect(run.status, run.stream).toBe('done')
 }
@@ -138,7 +206,7 @@ async function syncAll(full: boolean): Promise<void> {
 beforeAll(async () => {
   mirror = await openTestMirror(
     { size: updating ? 200 : 100 },
-    { PRICE_DAYS: '28', SLOT_DAYS: '2', CALENDAR_YEARS: '2' },
+    { PRICE_DAYS: '28', SLOT_DAYS: '2', CALENDAR_YEARS: '2', NOT_TAKING_PLACE: 'no show' },
   )
   // As a worker would have set them: without a schedule nothing can be late.
   const intervals = [...wantedIntervals(mirror.config)].map(([stream, ms]) => ({
@@ -150,9 +218,10 @@ beforeAll(async () => {
   await syncAll(false)
   if (!updating) {
     makeAwkward()
+    makeOdd()
     await syncAll(true)
   }
-  world = new ApiWorld(mirror.sandbox.truth({ days: 2, durations: 1, priceDays: 28, calendarYears: 2 }))
+  world = new ApiWorld(mirror.sandbox.truth({ days: 2, durations: 1, priceDays: 28, calendarYears: 2 }), ['NO_SHOW'])
 }, 240_000)
 
 afterAll(async () => {
@@ -293,6 +362,130 @@ describe('docs/queries.md', () => {
     ])
     expect(rows.map((row) => row.slice(0, 4))).toEqual(wanted)
     for (const [, , count, , changes] of rows) expect(Number(changes)).toBeGreaterThanOrEqual(Number(count))
+  })
+})
+
+describe('the views of rentals', () => {
+  const keys = ['id', 'companyId', 'currency', 'currencies', 'paid', 'balance'] as const
+  const columns = "rental_id, company_id, currency, array_to_string(currencies, ','), total_paid, balance"
+  const facts = (rentals: readonly ApiRental[]) =>
+    rentals.map((rental) => keys.map((key) => (key === 'currencies' ? rental.currencies.join(',') : rental[key])))
+
+  it('have odd records among the usual ones', () => {
+    const { rentals } = world
+    expect(rentals.filter(({ currencies }) => currencies.length > 1).length).toBeGreaterThan(2)
+    expect(rentals.some(({ paid }) => paid === null)).toBe(true)
+    expect(rentals.some(({ record, paid }) => (record.totalPaid ?? null) === null && paid !== null)).toBe(true)
+    expect(rentals.filter(({ statusKnown }) => !statusKnown).length).toBeGreaterThan(0)
+    expect(rentals.some(({ status }) => status === 'NO_SHOW')).toBe(true)
+  })
+
+  it('report.rentals', async () => {
+    const { rows } =
+      await ask(`select ${columns}, status, departure_local, departure_date, arrival_local, extract(epoch from departure_datetime) * 1000 as ms,
+      takes_place, status_known, report.status_word(status) like 'CANCELED%' or report.status_word(status) = 'NO_SHOW' as canceled from report.rentals`)
+    const wanted = world.rentals.map((rental, index) => [
+      ...(facts(world.rentals)[index] ?? []),
+      ...[
+        rental.record.status,
+        rental.departure.clock,
+        rental.departure.day,
+        rental.arrival.clock,
+        rental.departure.ms,
+      ],
+      ...[rental.takesPlace, rental.statusKnown, rental.canceled],
+    ])
+    expect(lines(rows)).toEqual(lines(wanted))
+  })
+
+  it('report.departures', async () => {
+    const { rows } = await ask(
+      "select rental_id, departure_local, currency, array_to_string(currencies, ','), balance, takes_place from report.departures",
+    )
+    const coming = world.rentals.filter(({ canceled, departure }) => !canceled && departure.day >= world.today)
+    expect(lines(rows)).toEqual(
+      lines(
+        coming.map((each) => [
+          each.id,
+          each.departure.clock,
+          each.currency,
+          each.currencies.join(','),
+          each.balance,
+          each.takesPlace,
+        ]),
+      ),
+    )
+  })
+
+  it('report.balances, of which unknown ones come last', async () => {
+    const { rows } = await ask(
+      `select ${columns} from (select * from report.balances order by ${viewNamed('balances').orderBy}) b`,
+    )
+    const owing = taking(world).filter(({ balance }) => balance === null || balance > 1e-9)
+    expect(lines(rows)).toEqual(lines(facts(owing)))
+    const unknown = rows.map((row) => row[5] === '')
+    expect(unknown).toEqual(unknown.toSorted((a, b) => Number(a) - Number(b)))
+    expect(unknown).toContain(true)
+  })
+
+  it('report.revenue and report.cancellations', async () => {
+    const sums = `currency, array_to_string(currencies, ','), rentals, total_to_pay, total_paid, paid_unknown`
+    const answer = (rentals: readonly ApiRental[], by: (rental: ApiRental) => readonly unknown[]) =>
+      grouped(
+        rentals,
+        (rental) => [
+          rental.companyId,
+          `${rental.departure.day.slice(0, 7)}-01`,
+          ...by(rental),
+          rental.currency,
+          rental.currencies.join(','),
+        ],
+        (group) => [
+          group.length,
+          sum(group, ({ record }) => record.totalToPay),
+          sumKnown(group, ({ paid }) => paid),
+          group.filter(({ paid }) => paid === null).length,
+        ],
+      )
+    const revenue = await ask(`select company_id, month, ${sums} from report.revenue`)
+    expect(lines(revenue.rows)).toEqual(lines(answer(taking(world), () => [])))
+    const canceled = await ask(`select company_id, month, status, ${sums} from report.cancellations`)
+    expect(lines(canceled.rows)).toEqual(
+      lines(
+        answer(
+          world.rentals.filter((each) => each.canceled),
+          ({ record }) => [record.status],
+        ),
+      ),
+    )
+  })
+
+  it('are summed up by status and drift', async () => {
+    const doubts = await rentalDoubts(mirror.app.database.pool)
+    const mixed = grouped(
+      world.rentals.filter(({ currencies }) => currencies.length > 1),
+      ({ companyId, companyName }) => [companyId, companyName],
+      (group) => [group.length],
+    )
+    expect(lines(doubts.currencies.map((each) => [each.companyId, each.companyName, each.rentals]))).toEqual(
+      lines(mixed),
+    )
+    const unknown = world.rentals.filter(({ statusKnown }) => !statusKnown)
+    const byStatus = grouped(
+      unknown,
+      ({ status }) => [status],
+      (group) => [group.length, sum(group, ({ record }) => record.totalToPay)],
+    )
+    expect(
+      lines(
+        doubts.statuses.map(({ status, rentals, amounts }) => [
+          status,
+          rentals,
+          sum(amounts, ({ totalToPay }) => totalToPay),
+        ]),
+      ),
+    ).toEqual(lines(byStatus))
+    expect(doubts.among).toBe(world.rentals.length)
   })
 })
 

@@ -1,6 +1,7 @@
 // report.rentals, report.departures and report.balances against examples worked out by hand.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { saveReportSettings } from '../../src/reports/time-zone.ts'
 import { departing, openReports, type Reports } from './support.ts'
 
 let reports: Reports
@@ -56,13 +57,19 @@ describe('the day of a departure', () => {
 
 describe('the currency of a rental', () => {
   const cases = [
-    { name: "is the payments', before the deposit's", payments: ['EUR', 'EUR'], deposit: 'GBP', currency: 'EUR' },
+    {
+      name: 'is what payments and deposit agree on',
+      payments: ['EUR', ' eur '],
+      deposit: { iso: 'Eur' },
+      currency: 'EUR',
+    },
+    { name: 'is not known where the deposit disagrees', payments: ['EUR', 'EUR'], deposit: 'GBP', currency: null },
     { name: "is the deposit's without payments", payments: [], deposit: { code: 'GBP' }, currency: 'GBP' },
     {
-      name: "is the deposit's where payments disagree",
+      name: 'is not known where payments disagree',
       payments: ['EUR', { code: 'USD' }],
-      deposit: 'CHF',
-      currency: 'CHF',
+      deposit: 'EUR',
+      currency: null,
     },
     {
       name: 'is not known where payments disagree and no deposit says',
@@ -95,6 +102,77 @@ describe('the currency of a rental', () => {
           { currency },
         ])
     })
+  })
+})
+
+describe('what is paid of a rental', () => {
+  const paidOf = async (id: number): Promise<unknown> =>
+    (await reports.rows(`select total_paid, balance, currencies from report.rentals where rental_id = $1`, [id]))[0]
+  let id = 2_500
+  const rental = async (...lines: readonly object[]): Promise<number> => {
+    id += 1
+    await reports.add('rentals', { id, status: 'VALIDATED', total_to_pay: '10.10', deposit_currency: '"EUR"' })
+    for (const [place, line] of lines.entries())
+      await reports.add('rental_payments', { rental_id: id, id: place, ...line })
+    await reports.readLines(id)
+    return id
+  }
+
+  it('is the sum of its lines where its record says nothing', async () => {
+    const some = await rental(
+      { price: '1.05', currency: '"eur"' },
+      { price: '2' },
+      { price: '9', _deleted_at: '2026-01-02' },
+    )
+    expect(await paidOf(some)).toEqual({ total_paid: '3.05', balance: '7.05', currencies: ['EUR'] })
+    expect(await paidOf(await rental())).toEqual({ total_paid: '0', balance: '10.10', currencies: ['EUR'] })
+  })
+
+  it('is what its record says, whatever its lines say', async () => {
+    const said = await rental({ price: '1', currency: '"GBP"' })
+    await reports.pool.query(`update mirror.rentals set total_paid = 430 where id = $1`, [said])
+    expect(await paidOf(said)).toMatchObject({ total_paid: '430', currencies: ['EUR', 'GBP'] })
+  })
+
+  it('is unknown where lines were not read, have no amount, or are in another currency', async () => {
+    const unread = await rental({ price: '1' })
+    await reports.pool.query(`update sync.records set detail_read_at = null where key = $1`, [unread])
+    const other = [await rental({ price: '1' }, { price: null }), await rental({ price: '1', currency: '"GBP"' })]
+    for (const each of [unread, ...other]) expect(await paidOf(each)).toMatchObject({ total_paid: null, balance: null })
+  })
+
+  it('counts options among what names its currency', async () => {
+    const named = await rental({ price: '1' })
+    const prices = [{ price: 1, currency: { code: 'sek' } }]
+    await reports.add('rental_options', { rental_id: named, id: 1, _payload: { option: { id: 1, prices } } })
+    expect(await paidOf(named)).toEqual({ total_paid: null, balance: null, currencies: ['EUR', 'SEK'] })
+  })
+})
+
+describe('a status', () => {
+  const cases: readonly (readonly [status: string | null, takesPlace: boolean, isKnown: boolean])[] = [
+    ['VALIDATED', true, true],
+    ['validated', true, true],
+    ['Pending', false, true],
+    ['canceled_by_client', false, true],
+    ['CANCELLED_BY_CLIENT', false, true],
+    ['Cancelled by-client', false, true],
+    ['canceled', false, true],
+    ['REFUSED_BY_OWNER', true, false],
+    ['NO_SHOW', false, true],
+    ['No show', false, true],
+    [null, true, false],
+  ]
+  it('is compared without case, and shown as it was sent', async () => {
+    await saveReportSettings(reports.pool, { timeZone: 'UTC', notTakingPlace: ['no-show'] })
+    for (const [index, [status]] of cases.entries()) await reports.add('rentals', { id: 2_700 + index, status })
+    const rows = await reports.rows(
+      `select status, takes_place, status_known from report.rentals where rental_id between 2700 and 2799 order by rental_id`,
+    )
+    await saveReportSettings(reports.pool, { timeZone: 'UTC', notTakingPlace: null })
+    expect(rows.map((row) => [row.status, row.takes_place, row.status_known])).toEqual(cases)
+    const later = `select takes_place, status_known from report.rentals where status = 'NO_SHOW'`
+    expect(await reports.rows(later)).toEqual([{ takes_place: true, status_known: false }])
   })
 })
 
@@ -175,7 +253,9 @@ describe('report.balances', () => {
       { id: 5_005, status: 'PENDING', total_to_pay: '10', total_paid: '0', ...later },
       { id: 5_006, status: 'RETURNED', total_to_pay: '10', total_paid: '0.01', ...departing(`${today}T00:00:00Z`) },
       { id: 5_007, status: 'VALIDATED', total_to_pay: null, total_paid: null, ...later },
+      { id: 5_008, status: 'VALIDATED', total_to_pay: '10', total_paid: null, ...later },
     )
+    await reports.readLines(5_001, 5_007)
     expect(
       await reports.rows(
         `select rental_id, balance, days_to_departure from report.balances where rental_id between 5000 and 5999 order by 1`,
@@ -184,6 +264,7 @@ describe('report.balances', () => {
       { rental_id: '5000', balance: '0.20', days_to_departure: 10 },
       { rental_id: '5001', balance: '12345678901234567.89', days_to_departure: 10 },
       { rental_id: '5006', balance: '9.99', days_to_departure: 0 },
+      { rental_id: '5008', balance: null, days_to_departure: 10 },
     ])
   })
 })

@@ -13,6 +13,8 @@ export type Reports = AsyncDisposable & {
   readonly url: string
   /** Inserts rows of one mirror table; `_payload` is `{}` unless given, `_deleted_at` makes a tombstone. */
   add(table: string, ...rows: readonly Readonly<Record<string, Value>>[]): Promise<void>
+  /** Says that the payment lines of these rentals were read. */
+  readLines(...rentals: readonly number[]): Promise<void>
   /** Rows of a query; numbers as Postgres writes them. */
   rows<Row extends QueryResultRow>(sql: string, values?: unknown[]): Promise<Row[]>
   /** The present day in TIME_ZONE as stored, moved by some days, `YYYY-MM-DD`. */
@@ -35,6 +37,12 @@ export async function openReports(): Promise<Reports> {
         const places = values.map((_, index) => `$${index + 1}`)
         await pool.query(`insert into mirror.${table} (${Object.keys(row).join(', ')}) values (${places})`, values)
       }
+    },
+    readLines: async (...rentals) => {
+      await pool.query(
+        `insert into sync.records (stream, key, detail_read_at) select 'rental_payments', unnest($1::text[]), now()`,
+        [rentals],
+      )
     },
     rows,
     day: async (offset) => {

@@ -6,7 +6,7 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { ViewDef } from '../../src/database/repeatable-step.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
-import { saveTimeZone } from '../../src/reports/time-zone.ts'
+import { saveReportSettings } from '../../src/reports/time-zone.ts'
 import { replaceViews } from '../../src/schema/replace-views.ts'
 import { openReports, type Reports } from './support.ts'
 
@@ -52,7 +52,7 @@ describe('schema report', () => {
     const comments = new Map<string, string>(reportViews.map(({ name, comment }) => [name, comment]))
     for (const name of ['rentals', 'revenue', 'balances', 'cancellations'])
       expect(comments.get(name), name).toContain(
-        "the one that a rental's payments agree on, else the deposit's, else null",
+        'the one that payments, deposit and options of a rental agree on, else null',
       )
     for (const name of ['rentals', 'revenue', 'departures', 'cancellations'])
       expect(comments.get(name), name).toContain('the offset in the date-time itself, else TIME_ZONE')
@@ -104,16 +104,18 @@ describe('TIME_ZONE', () => {
       (await reports.rows(`select min(date)::text as day from report.calendar`))[0]?.day
     await reports.add('resources', { id: 'A-1' })
     // Two zones 26 hours apart never have the same day.
-    await saveTimeZone(reports.url, 'Pacific/Kiritimati')
+    await saveReportSettings(reports.pool, { timeZone: 'Pacific/Kiritimati', notTakingPlace: null })
     const east = await today()
-    await saveTimeZone(reports.url, 'Etc/GMT+12')
+    await saveReportSettings(reports.pool, { timeZone: 'Etc/GMT+12', notTakingPlace: null })
     const west = await today()
-    await saveTimeZone(reports.url, 'UTC')
+    await saveReportSettings(reports.pool, { timeZone: 'UTC', notTakingPlace: null })
     expect(Date.parse(String(east)) - Date.parse(String(west))).toBeGreaterThanOrEqual(86_400_000)
   })
 
   it('is refused when Postgres does not know it', async () => {
-    const error = await saveTimeZone(reports.url, 'Mars/Olympus').catch((thrown: unknown) => thrown)
+    const error = await saveReportSettings(reports.pool, { timeZone: 'Mars/Olympus', notTakingPlace: null }).catch(
+      (thrown: unknown) => thrown,
+    )
     expect(error).toBeInstanceOf(BoatMirrorError)
     expect(error).toMatchObject({ code: 'CONFIG_INVALID', message: expect.stringContaining('Mars/Olympus') })
   })

@@ -1,14 +1,30 @@
-// `drift`: fields seen upstream that no column shows, new or of another shape; they stay in `_payload`.
+// `drift`: fields seen upstream that no column shows, new or of another shape, which stay in `_payload`; statuses nobody knows.
 
 import { instant } from '../../format.ts'
+import { rentalDoubts } from '../../inspect/report-queries.ts'
 import { readDrift } from '../../sync/unknown-fields.ts'
 import type { CommandContext, Json } from '../context.ts'
+import { statusLines } from '../rental-doubts.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 
 export async function runDrift(context: CommandContext, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   const fields = await readDrift(opened.database.pool)
-  if (json) return printJson(fields)
+  const doubts = await rentalDoubts(opened.database.pool)
+  // A status is a value of a known field: as `times`, it has its rentals.
+  const values = doubts.statuses.map(({ status, rentals: times, amounts }) => {
+    return {
+      stream: 'rentals',
+      path: 'status',
+      firstSeenAt: null,
+      lastSeenAt: null,
+      times,
+      sample: JSON.stringify(status),
+      amounts,
+    }
+  })
+  if (json) return printJson([...fields, ...values])
+  for (const line of statusLines(doubts)) print(`${line}\n`)
   if (fields.length === 0) return print('All fields seen upstream are known and have the expected shape.')
   print(
     table(

@@ -14,6 +14,7 @@ import { webhookText } from '../../inspect/webhook.ts'
 import { stringifyJson } from '../../json/plain.ts'
 import { apiName } from '../../profile/mirrored-api.ts'
 import type { CommandContext, ExitCode } from '../context.ts'
+import { doubtLines } from '../rental-doubts.ts'
 import { knownSandbox } from '../sandbox/file.ts'
 import { type Columns, fittingTable, lineWidth, oneLine, print, printText, table } from '../terminal/output.ts'
 import { write } from '../terminal/unwritten.ts'
@@ -198,7 +199,7 @@ function readsText({ reads }: StatusFacts, now: Date): string {
 }
 
 /** What waits or follows without you, what is new in the API, and what needs attention with the commands that help. */
-function attention({ outbox, consumers, unknownFields, attention: items }: StatusFacts): string[] {
+function attention({ outbox, consumers, unknownFields, rentalDoubts, attention: items }: StatusFacts): string[] {
   const lines: string[] = []
   const waiting = Object.entries(outbox).filter(([name, changes]) => name !== 'oldestQueuedAt' && Number(changes) > 0)
   if (waiting.length > 0) lines.push(`Outbox: ${waiting.map(([name, n]) => `${count(Number(n))} ${name}`).join(', ')}.`)
@@ -211,6 +212,7 @@ function attention({ outbox, consumers, unknownFields, attention: items }: Statu
     const more = unknownFields.length > names.length ? ` and ${unknownFields.length - names.length} more` : ''
     lines.push(`New fields in the API, kept in _payload: ${names.join(', ')}${more}.`)
   }
+  lines.push(...doubtLines(rentalDoubts))
   const needs = items.flatMap(({ message, commands }) => [
     `- ${message}`,
     ...commands.map((command) => `    ${command}`),

@@ -103,9 +103,9 @@ begin
     insert into sync.records (stream, key) values (holder_stream, holder_key)
       on conflict (stream, key) do update set changed_at = clock_timestamp(), list_hash = null;
   end if;
-  if rental_status <> 'PENDING' then
+  if report.status_word(rental_status) <> 'PENDING' then
     update outbox.queue q set deadline = null where q.aggregate = belongs_to and q.deadline is not null;
-  elsif rental_status = 'PENDING' then
+  elsif report.status_word(rental_status) = 'PENDING' then
     update outbox.queue q set deadline = c.sent_at + pending_ms * interval '1 ms' from outbox.queue c
       where c.id = done_change and c.operation = 'rental.create'
         and q.aggregate = belongs_to and (q.id = done_change or q.status in ({{waiting}}));

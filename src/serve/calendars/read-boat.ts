@@ -63,7 +63,7 @@ const ownBlocks = (blocks: readonly Block[], rentals: readonly Stay[], isFleet: 
 /** Rentals of a boat that were not cancelled, pending without a status; those that ended more than a day ago affect nothing. */
 async function readRentals(db: Queryable, boat: string): Promise<readonly Stay[]> {
   const { rows } = await db.query<Stay>(
-    `select 'rental-' || r.id as uid, case when coalesce(nullif(r.status, ''), 'PENDING') = 'PENDING' then 'pending' else 'rental' end as kind,
+    `select 'rental-' || r.id as uid, case when coalesce(nullif(report.status_word(r.status), ''), 'PENDING') = 'PENDING' then 'pending' else 'rental' end as kind,
        r.departure_datetime as "from", r.arrival_datetime as "to",
        ${localDay('departure')}::text as "firstDay", ${localDay('arrival')}::text as "lastDay", r._changed_at as "changedAt"
      from mirror.rentals r join mirror.resources b on b.id = r.resource_id
