@@ -15,6 +15,7 @@ import * as history from './0011_history.ts'
 import * as outboxHistory from './0012_outbox_history.ts'
 import * as order from './0013_order.ts'
 import * as api from './0014_api.ts'
+import * as partners from './0015_partners.ts'
 import * as moments from './0016_moments.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -32,5 +33,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0012_outbox_history': outboxHistory,
   '0013_order': order,
   '0014_api': api,
+  '0015_partners': partners,
   '0016_moments': moments,
 }

@@ -1841,7 +1841,7 @@ export type MirrorDatabase = {
     at: Generated<Timestamp>
     who: string
     via: 'sql' | 'command' | 'library' | 'page'
-    what: 'retry' | 'cancel' | 'local' | 'remote' | 'took_effect' | 'did_not' | 'release' | 'pause' | 'resume' | 'former_gone' | 'former_lives'
+    what: 'retry' | 'cancel' | 'local' | 'remote' | 'took_effect' | 'did_not' | 'release' | 'pause' | 'resume' | 'former_gone' | 'former_lives' | 'hand_over'
     target: string
     plan: string
     result_id: Int8 | null
@@ -1918,6 +1918,13 @@ export type MirrorDatabase = {
   'sync.migrations': {
     name: string
     timestamp: string
+  }
+  'sync.partners': {
+    partner: string
+    name: string
+    role: number | null
+    cluster: string | null
+    gone_at: Timestamp | null
   }
   'sync.pinned': {
     key: string

@@ -31,7 +31,7 @@ export type Server = RecentAnswers & {
 const silentAfterMs = 30_000
 const forgottenAfterMs = 600_000
 
-/** Says that a server is there, and forgets those that have said nothing for ten minutes. */
+/** Says that a server is there, forgets those that have said nothing for ten minutes, and notices the roles of its tokens. */
 export async function noteServer(db: Queryable, server: Server): Promise<void> {
   const { id, host, pid, version, address } = server
   const seen = {
@@ -50,6 +50,7 @@ export async function noteServer(db: Queryable, server: Server): Promise<void> {
     .onConflict((conflict) => conflict.column('id').doUpdateSet(seen))
     .execute()
   await on(db).deleteFrom('sync.servers').where('seen_at', '<', inMs(-forgottenAfterMs)).execute()
+  await db.query('select outbox.notice_history()')
 }
 
 /** Forgets a server that ends. */

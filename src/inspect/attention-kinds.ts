@@ -11,6 +11,7 @@ export const attentionKinds = [
   'held',
   'feed',
   'consumer',
+  'role',
   'webhook',
   'conflict',
   'unknown',

@@ -63,6 +63,11 @@ export function whatNeedsPeople(status: Facts, freshness: readonly StreamFreshne
           commands: ['db psql'],
         }),
       ),
+    ...status.goneRoles.map(({ name, since, left }): Attention => {
+      const given = /^[\w-]+$/.test(name) ? name : `"${name}"`
+      const text = `Role ${name} does not exist. It left ${left.join(', ')}. Hand this over to another role, or to a new one of its name.`
+      return { kind: 'role', about: [name], text, since, commands: [`access hand-over ${given} ${given}`] }
+    }),
     ...untoldChanges(status),
     ...changes(status),
     ...doubleBookings(status),

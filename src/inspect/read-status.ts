@@ -22,6 +22,7 @@ import { consumerStatus } from './consumers.ts'
 import { estimateOf } from './estimate.ts'
 import { feedHolders } from './feed-holders.ts'
 import { freshnessHistory } from './freshness-history.ts'
+import { goneRoles } from './gone-roles.ts'
 import { freshnessFacts } from './page-queries.ts'
 import {
   backlog,
@@ -112,6 +113,7 @@ async function readFacts(
     rentalDoubts: await rentalDoubts(db),
     feedHeldBy: await feedHolders(db),
     consumers,
+    goneRoles: await goneRoles(db),
     webhook: await webhookStatus(db, config, consumers),
     alerts: await alertsStatus(db, config),
     unknownFields: await listUnknownFields(db),

@@ -11,6 +11,7 @@ import type { ConsumerStatus } from './consumers.ts'
 import type { Estimate } from './estimate.ts'
 import type { FeedHolder } from './feed-holders.ts'
 import type { FreshnessHistory } from './freshness-history.ts'
+import type { GoneRole } from './gone-roles.ts'
 import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
 import type { QuotaStatus } from './quota.ts'
 import type { RentalDoubts } from './report-queries.ts'
@@ -91,6 +92,8 @@ export type StatusFacts = {
   /** Transactions that hold the change feed back for longer than a minute, the oldest first. */
   readonly feedHeldBy: readonly FeedHolder[]
   readonly consumers: readonly ConsumerStatus[]
+  /** Roles that are gone and left something. */
+  readonly goneRoles: readonly GoneRole[]
   /** null: WEBHOOK_URL is not set. */
   readonly webhook: WebhookStatus | null
   /** null: ALERT_URL is not set. */

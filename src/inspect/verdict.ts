@@ -25,6 +25,7 @@ const phrases: Readonly<Record<AttentionKind, (names: string) => string>> = {
   held: (names) => `deletes in ${names} are on hold`,
   feed: () => 'an open transaction blocks the change feed',
   consumer: () => 'a consumer of the change feed is too far behind',
+  role: () => 'a role is gone that owns changes or consumers',
   webhook: () => 'the webhook receiver accepts nothing',
   conflict: () => 'changes are in conflict with the API',
   unknown: () => 'changes have an unknown outcome',

@@ -1,23 +1,18 @@
 -- Consumers of the feed: who reads it, and how far each has acknowledged; consumers.ts has the reasons. Run by every
 -- migrate. Functions for partners run with their owner's rights: partners may not write the table.
 
--- The role that called: current_user would be the owner.
-create or replace function mirror.caller() returns text
-  language sql stable set search_path = pg_catalog, pg_temp
-  as $$ select coalesce(nullif(current_setting('role', true), 'none'), session_user::text) $$;
-
 -- The consumer of this name if the calling role may use it; null where there is none of this name.
 create or replace function mirror.own_consumer(consumer text) returns sync.consumer_positions
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
-  caller constant text := mirror.caller();
+  caller constant oid := company_access.caller();
   known sync.consumer_positions;
 begin
   perform company_access.refuse('the feed');
   select * into known from sync.consumer_positions c where c.name = consumer;
-  if known.role <> caller and not has_table_privilege(caller, 'sync.consumer_positions', 'update') then
-    raise exception 'Consumer % belongs to role %, but % called.', consumer, quote_ident(known.role), quote_ident(caller)
-      using errcode = '42501';
+  if known.role <> company_access.partner() and not has_table_privilege(caller, 'sync.consumer_positions', 'update') then
+    raise exception 'Consumer % belongs to role %, but % called.', consumer, quote_ident(company_access.name_of(known.role)),
+      quote_ident(pg_get_userbyid(caller)) using errcode = '42501', hint = 'What a role left that was dropped, an operator hands over with: boat-mirror access hand-over GONE ROLE.';
   end if;
   return known;
 end $$;
@@ -50,7 +45,7 @@ begin
     raise exception 'There is no consumer % yet, and a read-only transaction cannot register it. Call mirror.next_changes once in a transaction that may write.',
       consumer using errcode = '25006';
   end if;
-  insert into sync.consumer_positions (name, role) values (consumer, mirror.caller()) on conflict do nothing;
+  insert into sync.consumer_positions (name, role) values (consumer, company_access.registered()) on conflict do nothing;
 end $$;
 
 -- The place of a cursor. Retention waits for it until the transaction ends.

@@ -127,10 +127,11 @@ export const isUnsettled = (column: string): string =>
 const listOf = (set: keyof typeof stateSets): string => stateSets[set].map((status) => `'${status}'`).join(', ')
 
 /** SQL: why a change waits whose role is gone; null: it is there. */
-export const roleMissing = (
-  alias: string,
-): string => `case when to_regrole(quote_ident(${alias}.enqueued_by)) is null then format(
-  'Held: role %I does not exist. Create it again, or cancel the change: boat-mirror changes cancel %s.', ${alias}.enqueued_by, ${alias}.id) end`
+export const roleMissing = (alias: string): string => `(select format(
+    'Held: role %1$I %2$s. Hand over what it left: boat-mirror access hand-over %1$I ROLE; or cancel the change: boat-mirror changes cancel %3$s.',
+    p.name, case when p.role is null and p.gone_at is null then 'does not exist; create it' else 'is gone' end, ${alias}.id)
+  from sync.partners p where p.partner = ${alias}.enqueued_by
+    and not exists (select from pg_catalog.pg_roles r where r.oid = p.role))`
 
 /** For the placeholders of a `.sql` file: the states of each set, as `'queued', …`. */
 export const stateLists = <S extends keyof typeof stateSets>(...sets: readonly S[]): Readonly<Record<S, string>> =>

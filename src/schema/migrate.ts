@@ -124,6 +124,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
         )
     await makeLogMonths(database.pool)
     await keepFolder(database.pool)
+    await database.pool.query('select company_access.notice_roles()') // also after a restore, when nothing else is missing
     if (applied.length > 0) log.info({ event: 'migrated', applied }, 'the database was brought up to date')
     return { applied }
   } catch (error) {

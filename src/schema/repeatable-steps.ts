@@ -16,6 +16,7 @@ import { reportFunctions, reports } from '../reports/report-views.ts'
 import { companyAccessFunctions } from '../serve/access/company-access.ts'
 import { decisionFunctions, decisionViews } from '../sync/decisions.ts'
 import { refreshesView, refreshFunction } from '../sync/due/refreshes.ts'
+import { partnerFunctions } from '../sync/partners.ts'
 import { comments } from './comments.ts'
 import { companyPolicies } from './company-policies.ts'
 import { grants, roles } from './roles.ts'
@@ -37,6 +38,7 @@ insert into sync.reads (endpoint, same_as)
 export const repeatableSteps: readonly RepeatableStep[] = [
   roles,
   historyFunctions,
+  partnerFunctions,
   companyAccessFunctions,
   contentFunctions,
   feedFunctions,

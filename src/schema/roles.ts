@@ -94,7 +94,7 @@ const servedTables = streams
   .join(', ')
 
 /** What the functions of consumers call as their owner. */
-const consumerFunctions = `mirror.caller(), mirror.own_consumer(text), mirror.following_consumer(text),
+const consumerFunctions = `mirror.own_consumer(text), mirror.following_consumer(text),
       mirror.register_consumer(text), mirror.given_position(text), mirror.mark_lost_consumers()`
 
 /** What the owner of the change log calls. */

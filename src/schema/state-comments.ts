@@ -15,11 +15,11 @@ export const syncComments: Readonly<Record<string, string>> = {
   'schema report': 'Views for analysts. They show live rows only.',
   'schema outbox': 'Changes on their way to the API.',
   'schema company_access':
-    'Which roles may see only some companies. Set it with `boat-mirror access`. Only the owner may use it by name.',
+    'Who calls, and which roles may see only some companies. Set it with `boat-mirror access`. Only the owner may use it by name.',
 
   'table company_access.grants':
     'The roles whose access is restricted, and the companies that they and their members may see.',
-  'column company_access.grants.role': 'Name of the role.',
+  'column company_access.grants.role': 'Key of the partner (sync.partners).',
   'column company_access.grants.companies': 'mirror.companies.id of each company that the role may see.',
   'column company_access.grants.granted_at': 'When the access was last set.',
 
@@ -71,7 +71,7 @@ export const syncComments: Readonly<Record<string, string>> = {
 
   'table sync.consumer_positions': 'The positions that sync.consumers shows, with the cursor in its parts.',
   'column sync.consumer_positions.name': 'Name of the consumer.',
-  'column sync.consumer_positions.role': 'The role that registered it.',
+  'column sync.consumer_positions.role': 'Key of the partner (sync.partners) that registered it.',
   'column sync.consumer_positions.epoch': 'Epoch of the last acknowledged change; null: none yet.',
   'column sync.consumer_positions.xid': 'Transaction id of that change.',
   'column sync.consumer_positions.seq': 'Sequence number of that change.',
@@ -146,7 +146,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.requests.hot': 'True if only the records that most likely changed are read.',
   'column sync.requests.stream': 'For a refresh, the requested stream; null: another kind of request.',
   'column sync.requests.record_key': 'For a refresh of one record, its key.',
-  'column sync.requests.role': 'For a refresh, the role that requested it.',
+  'column sync.requests.role': 'For a refresh, the key of the partner (sync.partners) that requested it.',
   'column sync.requests.error': 'Why nothing was read.',
   'column sync.requests.requested_at': 'When it was requested.',
   'column sync.requests.finished_at': 'When its last run ended; null: it is still running.',
@@ -333,6 +333,15 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.detail_tags.answers':
     'For each answer, its tag and its number of rows. The key is a hash of its address and of everything else that its content depends on.',
   'column sync.detail_tags.read_at': 'When all of them were last received with their bodies.',
+  'table sync.partners':
+    'The roles that own changes, consumers, refreshes or tokens, or are restricted. Rows name them by a key, which stays when a role is renamed and never passes to another.',
+  'column sync.partners.partner':
+    'The key: the first name of its role, or a random one if an earlier partner has that.',
+  'column sync.partners.name': 'Name of the role when it was last seen.',
+  'column sync.partners.role': 'Number of the role (pg_roles.oid); null: there is none in this cluster.',
+  'column sync.partners.cluster':
+    'Where the role has this number: the cluster, or the database if that is not known. In another one, the partner is bound to the role of its name once, as soon as that exists.',
+  'column sync.partners.gone_at': 'When its role was found to be gone. What it left is for sync.hand_over.',
   'table sync.decisions':
     'Decisions about changes, held deletions and streams: hashes and ids, no values. Nothing is deleted from it. A backup must contain it.',
   'column sync.decisions.id': 'Number of the decision.',
@@ -340,8 +349,8 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.decisions.who': 'The database role. For the pages, the name typed there, which is not verified.',
   'column sync.decisions.via': 'sql, command, library or page.',
   'column sync.decisions.what':
-    'retry, cancel, local, remote, took_effect, did_not, release, pause, resume, former_gone or former_lives.',
-  'column sync.decisions.target': 'What it concerns: change:17, run:52, stream:rentals.',
+    'retry, cancel, local, remote, took_effect, did_not, release, pause, resume, former_gone, former_lives or hand_over.',
+  'column sync.decisions.target': 'What it concerns: change:17, run:52, stream:rentals, role:crm.',
   'column sync.decisions.plan': 'Hash of the plan that was decided about.',
   'column sync.decisions.result_id':
     'For took_effect, the record that the change created, if it was given. For release, sync.runs.id of the run that carries it out.',
@@ -437,7 +446,8 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.access_tokens.id': 'Number of the token, which is also part of the token.',
   'column sync.access_tokens.name': 'Name of the token. Revoked tokens may share one.',
   'column sync.access_tokens.hash': 'SHA-256 of the token.',
-  'column sync.access_tokens.role': 'Database role that reads and queues changes for the token.',
+  'column sync.access_tokens.role':
+    'Key of the partner (sync.partners) whose role reads and queues changes for the token.',
   'column sync.access_tokens.companies': 'mirror.companies.id of each company that it may see; null: all.',
   'column sync.access_tokens.personal': 'True if it may see personal fields, users and documents.',
   'column sync.access_tokens.write': 'True if it may write.',

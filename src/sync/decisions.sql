@@ -46,7 +46,7 @@ begin
       using errcode = '55000';
   end if;
   insert into sync.decisions (who, via, what, target, plan, result_id, done_at)
-    values (left(coalesce(who, mirror.caller()), 100), coalesce(via, 'sql'), what, target, plan, result_id,
+    values (left(coalesce(who, pg_get_userbyid(company_access.caller())), 100), coalesce(via, 'sql'), what, target, plan, result_id,
       case when not is_open then clock_timestamp() end)
     on conflict on constraint decisions_target_plan_key do nothing
     returning id into noted;

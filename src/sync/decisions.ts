@@ -146,7 +146,7 @@ export type Decision = {
   readonly who: string
   readonly via: 'sql' | DecidedBy['via']
   readonly what: DecisionKind
-  /** `change:17`, `run:52`, `stream:rentals`. */
+  /** `change:17`, `run:52`, `stream:rentals`, `role:crm`. */
   readonly target: string
   readonly plan: string
   readonly resultId: string | null

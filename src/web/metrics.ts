@@ -58,6 +58,7 @@ const gauges = {
   held: ['boat_mirror_held_deletions', 'Held deletions that need your decision.', ['stream']],
   quarantine: ['boat_mirror_quarantine_records', 'Records that cannot be mirrored.', ['stream']],
   copied: ['boat_mirror_copied_changes', 'Changes from before this database became a copy, which are not sent.', []],
+  goneRoles: ['boat_mirror_gone_roles', 'Roles that are gone and left changes or consumers.', []],
   overlaps: [
     'boat_mirror_overlapping_rentals',
     'Rentals that have not ended and overlap with another rental or an unavailability of the same boat.',
@@ -270,6 +271,7 @@ function fill(facts: PageFacts, set: SetGauge): void {
     set('quotaNotKept', {}, notKept.length)
   }
   set('copied', {}, status.copied?.changes ?? 0)
+  set('goneRoles', {}, status.goneRoles.length)
   set('overlaps', {}, status.overlaps.rentals)
   set('breaker', {}, status.api.breaker === 'open' ? 1 : 0)
   set('databaseSize', {}, status.database.size)

@@ -222,7 +222,6 @@ describe('each function of a restricted role', () => {
          and p.prorettype <> 'trigger'::regtype and has_function_privilege('${login}', p.oid, 'execute') order by 1`,
     )
     const pure = [
-      'mirror.caller',
       'mirror.cursor_mark',
       'mirror.cursor_parts',
       'mirror.is_assigned',

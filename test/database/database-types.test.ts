@@ -37,6 +37,7 @@ const types: Readonly<Record<string, string>> = {
   jsonb: 'Json',
   name: 'string',
   numeric: 'Numeric',
+  oid: 'number',
   pg_snapshot: 'string',
   text: 'string',
   'text[]': 'string[]',

@@ -34,6 +34,7 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
   rentalDoubts: { among: 0, currencies: [], statuses: [] },
   feedHeldBy: [],
   consumers: [],
+  goneRoles: [],
   webhook: null,
   alerts: null,
   unknownFields: [],

@@ -134,6 +134,8 @@ it.skipIf(isQuick)('tells everything that needs a person once as begun and once 
   await query(`insert into mirror.resources (id, _payload, _source, _read_at) values ('twice', '{}', 'GET', now())`)
   await query(`insert into mirror.rentals (id, resource_id, status, departure_datetime, arrival_datetime, _payload, _source, _read_at)
     select id, 'twice', 'VALIDATED', now(), now() + interval '2 days', '{}', 'GET', now() from (values (990002), (990003)) r (id)`)
+  await query(`insert into sync.partners (partner, name, gone_at) values ('gone', 'gone', now())`)
+  await query(`update sync.consumer_positions set role = 'gone' where name = 'crm'`)
   // A consumer that took nothing for 250 days, and a receiver that takes nothing of what comes now.
   await feedSettled({ all: query }) // what is not shown yet would not be behind the webhook's place
   await query(`update mirror.change_log set changed_at = changed_at - interval '250 days'`)
@@ -208,7 +210,7 @@ it.skipIf(isQuick)('tells everything that needs a person once as begun and once 
   await vi.waitFor(async () => expect((await status()).webhook?.state).toBe('following'), { timeout: 60_000 })
   await query(`update mirror.change_log set changed_at = changed_at + interval '249 days'
     where changed_at < now() - interval '200 days'`)
-  await query('truncate sync.request_counts')
+  await query('truncate sync.request_counts; truncate sync.partners')
   await query(`delete from mirror.rentals where resource_id = 'twice'; delete from mirror.resources where id = 'twice'`)
   await decide()
   await query('update sync.streams set target_s = 3600')

@@ -133,7 +133,7 @@ describe('a change whose role', () => {
     }
   })
 
-  it('is dropped is held, and says so: it is sent when there is such a role again, and nothing waits for it', async () => {
+  it('is dropped is held, and says so: it is sent when it was handed over to another, and nothing waits for it', async () => {
     const [first, second] = [planner.rental(), planner.rental()]
     const ids = [
       await queueAsPartner('rental.update', { rentalId: first }, { orderLink }),
@@ -144,10 +144,13 @@ describe('a change whose role', () => {
       expect(await rig.change(id)).toMatchObject({
         status: 'queued',
         attempts: 0,
-        error: `Held: role ${partner} does not exist. Create it again, or cancel the change: boat-mirror changes cancel ${id}.`,
+        error: `Held: role ${partner} is gone. Hand over what it left: boat-mirror access hand-over ${partner} ROLE; or cancel the change: boat-mirror changes cancel ${id}.`,
       })
     expect([...writesTo(first), ...writesTo(second)]).toEqual([])
     await sql(`create role ${partner} in role boat_mirror_enqueue`)
+    await rig.push()
+    for (const id of ids) expect((await rig.change(id)).status).toBe('queued')
+    await sql('select sync.hand_over($1, $1)', [partner])
     await rig.push()
     for (const id of ids) expect(await rig.change(id)).toMatchObject({ status: 'done', error: null })
   })

@@ -115,8 +115,8 @@ declare
   length bigint;
   waits bigint;
 begin
-  if not has_table_privilege(mirror.caller(), 'sync.tasks', 'update') then
-    raise exception 'Role % may not run tasks, so it gets no requests.', quote_ident(mirror.caller())
+  if not has_table_privilege(company_access.caller(), 'sync.tasks', 'update') then
+    raise exception 'Role % may not run tasks, so it gets no requests.', quote_ident(pg_get_userbyid(company_access.caller()))
       using errcode = '42501';
   end if;
   if quota is null then

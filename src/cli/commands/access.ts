@@ -12,6 +12,7 @@ import {
   unknownCompanies,
 } from '../../serve/access/company-access.ts'
 import { isTokenRole } from '../../serve/access/tokens.ts'
+import { handOver } from '../../sync/partners.ts'
 import { assertViewsGuarded, changing } from '../access-changes.ts'
 import type { CommandContext, Json } from '../context.ts'
 import { print, printJson, printNote, table } from '../terminal/output.ts'
@@ -68,7 +69,15 @@ export async function runRevoke(context: CommandContext, role: string, { json }:
 /** Why a restriction does not hold; null: it does. */
 function faultOf({ exists, bypasses }: CompanyGrant): string | null {
   if (exists) return bypasses === null ? null : `sees everything: ${bypasses}`
-  return 'the role does not exist'
+  return 'the role is gone: another role of its name is refused'
+}
+
+/** Hands what a role left that is gone to another role. @throws BoatMirrorError NOT_FOUND */
+export async function runHandOver(context: CommandContext, gone: string, role: string, { json }: Json): Promise<void> {
+  await using opened = await context.openDatabase()
+  const decision = await handOver(opened.database.pool, gone, role)
+  if (json) printJson({ gone, role, decision })
+  else print(`What role ${gone} left belongs to role ${role} now.`)
 }
 
 export async function runList(context: CommandContext, { json }: Json): Promise<void> {

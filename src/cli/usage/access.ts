@@ -5,7 +5,7 @@ import { parseDuration } from '../../settings.ts'
 import { action, looks, quiet } from './action.ts'
 import { withJson } from './arguments.ts'
 
-/** Registers `access grant`, `access revoke`, `access list`, `access token` and `access calendar`. */
+/** Registers `access grant`, `access revoke`, `access hand-over`, `access list`, `access token` and `access calendar`. */
 export function registerAccess(program: Command): void {
   const access = program
     .command('access')
@@ -23,6 +23,15 @@ export function registerAccess(program: Command): void {
       .description('lift the restriction: the role sees everything that it was granted')
       .argument('<role>', 'role as `access list` shows it'),
   ).action(action(() => import('../commands/access.ts'), 'runRevoke', quiet))
+  withJson(
+    access
+      .command('hand-over')
+      .description(
+        'give what a role left that was dropped (changes, references, consumers of the feed) to another role',
+      )
+      .argument('<gone>', 'role that is gone, as `status` names it')
+      .argument('<role>', 'role that has it from now on; it may have the same name'),
+  ).action(action(() => import('../commands/access.ts'), 'runHandOver', quiet))
   withJson(access.command('list').description('list the restricted roles and their companies')).action(
     action(() => import('../commands/access.ts'), 'runList', looks),
   )

@@ -20,6 +20,7 @@ export const titles: Readonly<Record<AlertKind, string>> = {
   held: 'deletions wait for your decision',
   feed: 'an open transaction holds the change feed back',
   consumer: 'a consumer of the change feed is about to lose changes, or has lost some',
+  role: 'a role is gone that owns changes or consumers: hand over what it left',
   webhook: 'the receiver of the webhook does not accept calls',
   conflict: 'changes conflict with values in the API: decide which to keep',
   unknown: 'changes may or may not have taken effect in the API',

@@ -5,6 +5,7 @@ comment on table outbox.queue is
 comment on column outbox.queue.target is 'Path parameters as given. A value may be {"change": n}.';
 comment on column outbox.queue.body is
   'Fields as given: an absent field stays as it is, null clears it. SQL null once the person it describes was erased.';
+comment on column outbox.queue.enqueued_by is 'Key of the partner (sync.partners): outbox.changes shows the name of its role.';
 comment on column outbox.queue.aggregate is
   'The record whose changes are sent in order: rental:42, user:7, or change:17 until change 17 has created it.';
 comment on column outbox.queue.veiled is
@@ -35,7 +36,7 @@ comment on table outbox.dependencies is
 comment on column outbox.dependencies.implied_by is
   'The assignment that makes the creation of a rental wait for its user; null: the change itself has the reference.';
 
-comment on table outbox.counted_roles is 'The roles whose open changes were counted for OUTBOX_LIMIT.';
+comment on table outbox.counted_roles is 'The partners whose open changes were counted for OUTBOX_LIMIT.';
 comment on column outbox.counted_roles.counted_by is 'Last transaction that counted them. One with an older snapshot must be repeated.';
 
 comment on table outbox.operations is

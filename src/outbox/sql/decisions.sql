@@ -8,22 +8,19 @@ create or replace function outbox.plan_of(change bigint, before bigint default n
 comment on function outbox.plan_of(bigint, bigint) is
   'Returns the hash that outbox.changes shows, or showed before a decision.';
 
-create or replace function outbox.is_operator(role_name name) returns boolean
-  language sql stable set search_path = pg_catalog, pg_temp
-  as $$ select has_function_privilege(role_name, 'outbox.resolve(bigint, text, bigint, text)', 'execute') $$;
-comment on function outbox.is_operator(name) is 'Returns whether a role may decide about the changes of others.';
-
 create or replace function outbox.check_access_again(change outbox.queue) returns void
-  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+  language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  role constant oid := (select r.oid from pg_roles r left join sync.partners p on p.partner = change.enqueued_by
+    where case when p.partner is null then r.rolname = change.enqueued_by else r.oid = p.role end);
 begin
   perform outbox.refuse_erased(change);
-  if not exists (select from pg_roles r where r.rolname = change.enqueued_by) then return; end if;
-  if not has_function_privilege(change.enqueued_by, 'outbox.enqueue(text, jsonb, jsonb, jsonb)', 'execute') then
-    raise exception 'Change % was queued by role %, which may no longer queue changes.', change.id, quote_ident(change.enqueued_by)
+  if role is null then return; end if;
+  if not has_function_privilege(role, 'outbox.enqueue(text, jsonb, jsonb, jsonb)', 'execute') then
+    raise exception 'Change % was queued by role %, which may no longer queue changes.', change.id, quote_ident(pg_get_userbyid(role))
       using errcode = '42501';
   end if;
-  perform outbox.check_company(change.operation, change.aggregate, change.body, change.enqueued_by,
-    company_access.of_role(change.enqueued_by));
+  perform outbox.check_company(change.operation, change.aggregate, change.body, change.enqueued_by, company_access.of_role(role));
 end $$;
 comment on function outbox.check_access_again(outbox.queue) is
   'Refuses to send a change that its role could not queue now.';
@@ -59,7 +56,7 @@ create or replace function outbox.decide(what text, change_id bigint, expected t
   returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
-  caller constant name := outbox.caller();
+  caller constant name := company_access.partner();
   target constant text := 'change:' || change_id;
   again constant boolean := what in ('retry', 'local', 'remote', 'did_not');
   change outbox.queue;
@@ -70,7 +67,8 @@ declare
 begin
   perform {{durably}}; -- a decision that was answered is not lost
   select q.* into change from outbox.queue q where q.id = change_id;
-  if not found or not (outbox.is_operator(caller) or change.enqueued_by = caller and what in ('retry', 'cancel'))
+  if not found or not (has_function_privilege(company_access.caller(), 'outbox.resolve(bigint, text, bigint, text)', 'execute')
+      or change.enqueued_by = caller and what in ('retry', 'cancel'))
     or company_access.visible() is not null and not outbox.is_of_caller(change.aggregate) then
     raise exception 'There is no change %.', change_id using errcode = 'P0002';
   end if;

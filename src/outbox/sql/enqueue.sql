@@ -191,7 +191,7 @@ begin
   if open_changes >= allowed then
     raise exception using errcode = '53400', message = format(
       '%s: role %s has %s open changes, and OUTBOX_LIMIT allows %s. Wait until some are done, or decide those that need your decision: select id, operation, status, error from outbox.changes where settled_at is null;',
-      operation, quote_ident(role), open_changes, allowed);
+      operation, quote_ident(company_access.name_of(role)), open_changes, allowed);
   end if;
 end $$;
 comment on function outbox.check_limit(text, name) is
@@ -211,7 +211,7 @@ comment on function outbox.is_of(text, name, bigint[]) is
 
 create or replace function outbox.is_of_caller(aggregate text) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp
-as $$ select outbox.is_of(aggregate, outbox.caller(), company_access.visible()) $$;
+as $$ select outbox.is_of(aggregate, company_access.partner(), company_access.visible()) $$;
 comment on function outbox.is_of_caller(text) is
   'The same for the calling role, which learns of nothing else.';
 
@@ -237,7 +237,7 @@ begin
   if foreign_part is not null then
     raise exception using errcode = '42501', message = format(
       '%s: %s is nothing that role %s may write to: it sees companies %s alone.',
-      operation, foreign_part, quote_ident(role), array_to_string(companies, ', '));
+      operation, foreign_part, quote_ident(company_access.name_of(role)), array_to_string(companies, ', '));
   end if;
 end $$;
 comment on function outbox.check_company(text, text, jsonb, name, bigint[]) is
@@ -249,6 +249,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
+  caller constant name := company_access.registered();
   spec outbox.operations;
   existing record;
   waits_for bigint[];
@@ -283,14 +284,14 @@ begin
   -- the same again is the same change
   if options ? 'reference' then
     select q.id, q.operation, q.target, q.body into existing from outbox.queue q
-      where q.enqueued_by = outbox.caller() and q.reference = options->>'reference';
+      where q.enqueued_by = caller and q.reference = options->>'reference';
     if found then
       perform outbox.assert_current(operation, array[existing.id]);
       return outbox.same_change(existing.id, operation, target, body);
     end if;
   end if;
 
-  perform outbox.check_limit(operation, outbox.caller());
+  perform outbox.check_limit(operation, caller);
 
   -- every value
   waits_for := outbox.check_members(operation || ': target', spec.target, target)
@@ -306,7 +307,7 @@ begin
     new_aggregate := outbox.lock_order(spec, target);
   end if;
   perform outbox.assert_current(operation, waits_for, new_aggregate);
-  perform outbox.check_company(operation, new_aggregate, body, outbox.caller(), company_access.visible());
+  perform outbox.check_company(operation, new_aggregate, body, caller, company_access.visible());
   perform outbox.same_record(operation || ': target', target, new_aggregate);
   new_id := nextval('outbox.queue_id_seq');
   new_aggregate := coalesce(new_aggregate, 'change:' || new_id);
@@ -314,13 +315,13 @@ begin
   change_base := outbox.mirrored(spec, target, body) || coalesce(nullif(options->'base', 'null'), '{}');
 
   insert into outbox.queue (id, operation, target, body, options, aggregate, reference, enqueued_by, expires_at, on_conflict, base, seen_snapshot, deadline)
-    values (new_id, operation, target, body, options, new_aggregate, options->>'reference', outbox.caller(),
+    values (new_id, operation, target, body, options, new_aggregate, options->>'reference', caller,
       outbox.expiry(operation, options), coalesce(options->>'on_conflict', 'fail'), change_base, seen,
       (select max(q.deadline) from outbox.queue q where q.aggregate = new_aggregate and q.operation = 'rental.create'))
     on conflict (enqueued_by, reference) where reference is not null do nothing;
   if not found then
     select q.id into existing from outbox.queue q
-      where q.enqueued_by = outbox.caller() and q.reference = options->>'reference';
+      where q.enqueued_by = caller and q.reference = options->>'reference';
     return outbox.same_change(existing.id, operation, target, body);
   end if;
 

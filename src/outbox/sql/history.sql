@@ -8,6 +8,7 @@ declare
   here constant record := sync.history();
   known outbox.installation;
 begin
+  perform company_access.notice_roles();
   select i.* into known from outbox.installation i;
   if known.epoch = here.epoch and known.cluster is not null then return; end if;
   select i.* into known from outbox.installation i for update;
@@ -23,7 +24,7 @@ begin
   end if;
 end $$;
 comment on function outbox.notice_history() is
-  'Notices that this database has another history than before. After a promotion or a recovery, changes queued before are verified first. In a copy they wait for outbox.former_database, and the copy gets an installation id of its own.';
+  'Notices that this database has another history than before. After a promotion or a recovery, changes queued before are verified first. In a copy they wait for outbox.former_database, and the copy gets an installation id of its own. Notices what became of the roles of partners, too.';
 
 create or replace function outbox.settle_former(state text, undetected boolean, who text, via text) returns bigint
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp

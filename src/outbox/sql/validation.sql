@@ -1,19 +1,9 @@
 -- Refuses a wrong change at once, naming the field, its value and what is allowed. Everything is checked against
 -- outbox.operations; values are parameters, never parts of a statement. All of it is internal to outbox.enqueue.
 
-create or replace function outbox.caller() returns name
-language sql stable set search_path = pg_catalog, pg_temp
-as $$ select coalesce(nullif(current_setting('role', true), 'none'), session_user::text)::name $$;
-comment on function outbox.caller() is
-  'Returns the calling role. Inside security definer functions, current_user would be the owner.';
-
 create or replace function outbox.refuse(message text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$ begin raise exception using errcode = '22023', message = message; end $$;
-
-create or replace function outbox.may_see(role_name name, enqueued_by name) returns boolean
-language sql stable set search_path = pg_catalog, pg_temp
-as $$ select role_name = enqueued_by or has_table_privilege(role_name, 'outbox.queue', 'select') $$;
 
 create or replace function outbox.shown(value jsonb) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
@@ -74,8 +64,9 @@ begin
   end if;
   change_id := (value->>'change')::bigint;
   select q.operation, q.enqueued_by into earlier from outbox.queue q where q.id = change_id;
-  if not found or not outbox.may_see(outbox.caller(), earlier.enqueued_by) then
-    perform outbox.refuse(format('%s refers to change %s, which does not exist for %s.', place, change_id, outbox.caller()));
+  if not found or earlier.enqueued_by <> company_access.partner()
+     and not has_table_privilege(company_access.caller(), 'outbox.queue', 'select') then
+    perform outbox.refuse(format('%s refers to change %s, which does not exist for %s.', place, change_id, pg_get_userbyid(company_access.caller())));
   end if;
   if not results ? earlier.operation then
     select string_agg(name, ', ') into allowed from jsonb_array_elements_text(results) as list (name);

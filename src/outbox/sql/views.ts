@@ -6,6 +6,7 @@ import type { Column } from '../../catalog/types.ts'
 import { writeNamed } from '../../catalog/writes.ts'
 import type { RepeatableStep, ViewDef } from '../../database/repeatable-step.ts'
 import { planSql } from '../../sync/decisions.ts'
+import { nameOfPartner } from '../../sync/partners.ts'
 import { inStates, isUnsettled, roleMissing } from '../states.ts'
 
 const asTheyStand = (alias: string, names: readonly string[]): ViewDef['columns'] =>
@@ -21,8 +22,6 @@ export const changePlan = (before?: string): string =>
     before,
   )
 
-const caller = `coalesce(nullif(current_setting('role', true), 'none'), session_user)`
-
 const changes: ViewDef = {
   schema: 'outbox',
   name: 'changes',
@@ -30,7 +29,12 @@ const changes: ViewDef = {
     'The changes of the calling role. Roles that may read outbox.queue and members of boat_mirror_operator see all changes. A role with access by company sees those of the rentals of its companies, and of what it created.',
   securityBarrier: true,
   columns: {
-    ...asTheyStand('q', ['id', 'operation', 'target', 'body', 'aggregate', 'reference', 'enqueued_by', 'status']),
+    ...asTheyStand('q', ['id', 'operation', 'target', 'body', 'aggregate', 'reference']),
+    enqueued_by: [
+      nameOfPartner('q.enqueued_by'),
+      'The role that queued it, by its present name; of a role that is gone, its last.',
+    ],
+    ...asTheyStand('q', ['status']),
     attempts: ['q.attempts'],
     next_attempt_at: [`case when ${inStates('q.status', 'claimable')} then q.next_attempt_at end`],
     ...asTheyStand('q', ['result', 'request', 'response', 'conflict']),
@@ -44,8 +48,8 @@ const changes: ViewDef = {
     ],
   },
   source: `from outbox.queue q
-  where (q.enqueued_by = ${caller} or (select has_table_privilege(${caller}, 'outbox.queue', 'select')
-      or has_function_privilege(${caller}, 'outbox.resolve(bigint, text, bigint, text)', 'execute')))
+  where (q.enqueued_by = (select company_access.partner()) or (select has_table_privilege(c, 'outbox.queue', 'select')
+      or has_function_privilege(c, 'outbox.resolve(bigint, text, bigint, text)', 'execute') from company_access.caller() c))
     and ((select company_access.unrestricted_role()) is not null or outbox.is_of_caller(q.aggregate))`,
 }
 

@@ -4,31 +4,39 @@
 -- The companies that a role may see: those of its access token, and of all restricted roles that it is a member of.
 -- Null: it is not restricted, or bypasses row level security. A membership without rights, as Postgres 16 gives the
 -- creator of a role, does not count. A token restricts only its own role: the role of `serve` is a member of it and
--- must see everything.
-create or replace function company_access.of_role(role_name name) returns bigint[]
+-- must see everything. A restriction also holds for the name of a role that is gone, or that was not found yet after a
+-- restore: another role of this name, which might see more, is refused.
+create or replace function company_access.of_role(role_id oid) returns bigint[]
   language plpgsql stable parallel safe set search_path = pg_catalog, pg_temp as $$
 declare
   become constant text := case when current_setting('server_version_num')::int >= 160000 then 'set' else 'member' end;
-  known record;
+  here text;
   companies bigint[];
+  refused name;
 begin
-  select r.oid, r.rolsuper or r.rolbypassrls or pg_has_role(r.oid, current_user, 'usage') as bypasses into known
-    from pg_roles r where r.rolname = role_name;
-  if known.bypasses is distinct from false then
+  -- Usually nothing is restricted: memberships are followed only where something is.
+  if not company_access.restricts() or (select r.rolsuper or r.rolbypassrls or pg_has_role(r.oid, current_user, 'usage')
+      from pg_roles r where r.oid = role_id) is distinct from false then
     return null;
   end if;
-  select t.companies into companies from sync.access_tokens t where t.role = role_name;
-  -- Usually there are none: memberships are followed only for them.
-  if exists (select from company_access.grants) then
-    companies := companies || (
-      with recursive memberships (role) as (
-        select known.oid union select m.roleid from memberships s join pg_auth_members m on m.member = s.role
-          where not exists (select from sync.access_tokens t where t.role = pg_get_userbyid(m.roleid))
-      )
-      select array_agg(distinct of_grant.company)
-      from memberships s join company_access.grants g on g.role = pg_get_userbyid(s.role)
-        cross join unnest(g.companies) of_grant (company)
-      where pg_has_role(known.oid, s.role, 'usage') or pg_has_role(known.oid, s.role, become));
+  here := company_access.cluster();
+  with recursive memberships (role) as (
+    select role_id union select m.roleid from memberships s join pg_auth_members m on m.member = s.role
+      where not exists (select from sync.access_tokens t join sync.partners p on p.partner = t.role
+        where p.role = m.roleid and p.cluster = here)
+  )
+  select array_agg(distinct of_grant.company), min(case when l.oid is null then p.name end) into companies, refused
+  from memberships s join pg_roles m on m.oid = s.role join sync.partners p on p.role = m.oid or p.name = m.rolname
+    left join pg_roles l on l.oid = p.role and p.cluster = here
+    cross join lateral (select g.companies from company_access.grants g where g.role = p.partner
+      union all select t.companies from sync.access_tokens t where t.role = p.partner and s.role = role_id) restriction
+    cross join unnest(restriction.companies) of_grant (company)
+  where (l.oid = m.oid or l.oid is null and p.name = m.rolname)
+    and (s.role = role_id or pg_has_role(role_id, s.role, 'usage') or pg_has_role(role_id, s.role, become));
+  if refused is not null then
+    raise exception 'Role % is refused: it is, or is a member of, a role with the name of role %, which was restricted to companies and is gone.',
+      quote_ident(pg_get_userbyid(role_id)), quote_ident(refused) using errcode = '42501',
+      hint = format('An operator restricts the present role with boat-mirror access grant %1$s, or lifts the restriction with boat-mirror access revoke %1$s.', refused);
   end if;
   return companies;
 end $$;
@@ -37,8 +45,11 @@ end $$;
 -- leaves a restriction, and a session that becomes a restricted role sees what that role sees.
 create or replace function company_access.visible() returns bigint[]
   language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  caller constant oid := company_access.caller();
+  login constant oid := (select r.oid from pg_roles r where r.rolname = session_user);
 begin
-  return coalesce(company_access.of_role(nullif(current_setting('role'), 'none')::name), company_access.of_role(session_user));
+  return coalesce(company_access.of_role(caller), case when login <> caller then company_access.of_role(login) end);
 end $$;
 
 -- The caller, unless its access is restricted. Asked as `is not null`, which the planner takes to hold of nearly every row: it
@@ -46,7 +57,7 @@ end $$;
 create or replace function company_access.unrestricted_role() returns text
   language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  return case when company_access.visible() is null then mirror.caller() end;
+  return case when company_access.visible() is null then session_user end;
 end $$;
 
 -- True, or an exception for a restricted caller.
@@ -59,7 +70,7 @@ begin
     return true;
   end if;
   raise exception 'Role % sees only companies %, and nothing of %: this cannot be divided by company.',
-    quote_ident(mirror.caller()), array_to_string(companies, ', '), what using errcode = '42501';
+    quote_ident(pg_get_userbyid(company_access.caller())), array_to_string(companies, ', '), what using errcode = '42501';
 end $$;
 
 -- The companies of records, for what hangs below them.
@@ -70,7 +81,8 @@ create or replace function company_access.restricts() returns boolean
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
   return exists (select from company_access.grants) or exists (select from sync.access_tokens
-    where companies is not null and (revoked_at is null or to_regrole(quote_ident(role)) is not null));
+    t where t.companies is not null and (t.revoked_at is null
+      or exists (select from sync.partners p join pg_roles r on r.oid = p.role where p.partner = t.role)));
 end $$;
 
 -- Switches row level security on while any role is restricted, and off when it serves nothing else, so that a mirror

@@ -34,7 +34,7 @@ export type CompanyGrant = {
   readonly role: string
   readonly companies: readonly string[]
   readonly grantedAt: Date
-  /** False: only the name is restricted. */
+  /** False: it is gone, and another role of its name is refused. */
   readonly exists: boolean
   /** Why it sees everything all the same; null: it does not. */
   readonly bypasses: string | null
@@ -52,9 +52,10 @@ const bypassReason = (role: string): string => `(select (array_agg(case
 /** The restricted roles by name. */
 export async function listCompanyGrants(db: Queryable): Promise<readonly CompanyGrant[]> {
   const { rows } = await db.query<CompanyGrant>(
-    `select g.role, g.companies::text[] as companies, g.granted_at as "grantedAt", r.oid is not null as "exists",
-       ${bypassReason('g.role')} as bypasses
-     from company_access.grants g left join pg_roles r on r.rolname = g.role order by g.role`,
+    `select coalesce(l.rolname, p.name) as role, g.companies::text[] as companies, g.granted_at as "grantedAt",
+       l.oid is not null as "exists", ${bypassReason('l.rolname')} as bypasses
+     from company_access.grants g join sync.partners p on p.partner = g.role
+       left join pg_roles l on l.oid = p.role and p.cluster = company_access.cluster() order by 1`,
   )
   return rows
 }
@@ -91,21 +92,27 @@ export async function changingRestrictions<T>(db: Queryable, change: () => Promi
   return result
 }
 
-/** Restricts a role to companies, instead of those it had, in the caller's transaction. */
+/** Restricts a role to companies, instead of those it had, or that a role of its name had which is gone, in the caller's transaction. */
 export async function grantCompanies(db: Queryable, role: string, companies: readonly string[]): Promise<void> {
-  await changingRestrictions(db, () =>
-    db.query(
-      `insert into company_access.grants (role, companies) values ($1, $2)
-       on conflict (role) do update set companies = excluded.companies, granted_at = excluded.granted_at`,
+  await changingRestrictions(db, async () => {
+    await liftRestriction(db, role)
+    await db.query(
+      `insert into company_access.grants (role, companies)
+       select company_access.registered(r.oid), $2::bigint[] from pg_roles r where r.rolname = $1`,
       [role, companies],
-    ),
-  )
+    )
+  })
 }
 
-/** Lifts the restriction of a role, in the caller's transaction. @returns false where there was none. */
-export async function revokeCompanies(db: Queryable, role: string): Promise<boolean> {
-  const { rowCount } = await changingRestrictions(db, () =>
-    db.query('delete from company_access.grants where role = $1', [role]),
+/** Lifts the restriction of a role and of its name, in the caller's transaction. @returns false where there was none. */
+export const revokeCompanies = (db: Queryable, role: string): Promise<boolean> =>
+  changingRestrictions(db, () => liftRestriction(db, role))
+
+async function liftRestriction(db: Queryable, role: string): Promise<boolean> {
+  await db.query('select company_access.notice_roles()')
+  const { rowCount } = await db.query(
+    'delete from company_access.grants g using sync.partners p where p.partner = g.role and p.name = $1',
+    [role],
   )
-  return rowCount === 1
+  return rowCount !== 0
 }

@@ -51,11 +51,21 @@ export type KnownToken = Pick<ListedToken, 'id' | 'name' | 'role' | 'companies' 
  */
 const state = `case when t.revoked_at is not null then 'revoked'
     when t.expires_at <= clock_timestamp() then 'expired'
-    when coalesce(pg_has_role(to_regrole(quote_ident(t.role)),
+    when coalesce(pg_has_role(r.oid,
       case when current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end), false) then 'active'
     else 'no role' end`
 
-const granted = `t.id::text as id, t.name, t.role, t.companies::text[] as companies, t.personal, t.write, ${state} as state`
+const granted = `t.id::text as id, t.name, coalesce(p.name, t.role) as role, t.companies::text[] as companies, t.personal, t.write,
+  ${state} as state`
+
+/**
+ * The tokens `t` of a table, with the partner `p` of each and its role `r`: by number and name, so that none of another cluster
+ * counts before it was noticed, or by its name alone where the role was made again, or made at last.
+ */
+const withRoles = (table: string): string => `${table} t left join sync.partners p on p.partner = t.role
+  left join pg_roles r on r.rolname = coalesce(p.name, t.role)
+    and (r.oid = p.role or not exists (select from pg_roles a where a.oid = p.role))`
+const tokens = withRoles('sync.access_tokens')
 
 /** Roles of this database begin with it: they belong to the cluster, and a copied database has the same id. */
 const rolePrefix = `(select 'boat_mirror_token_' || i.id || '_' || d.oid || '_' from outbox.installation i, pg_database d
@@ -82,7 +92,9 @@ export async function createToken(
   const { id = '', role = '', me = '' } = rows[0] ?? {}
   const servers = server === null || server === me ? [me] : [me, server]
   const sql = await creationOf(db, { role, personal, write }, servers)
+  await db.query('insert into sync.partners (partner, name) values ($1, $1)', [role])
   const reason = await tryStatements(db, sql)
+  await db.query('select company_access.notice_roles()')
   return { id, token: tokenText(id, secret), role, task: reason === null ? null : { reason, sql } }
 }
 
@@ -94,26 +106,29 @@ type Revoked = Pick<ListedToken, 'id' | 'name'> & { readonly canceled: number; r
  * @returns null: the token does not exist. `canceled`: how many. `task`: the role must still be dropped
  */
 export async function revokeToken(db: Queryable, which: string): Promise<Revoked | null> {
-  const { rows } = await db.query<{ id: string; name: string; role: string; own: boolean }>(
-    `update sync.access_tokens t set revoked_at = clock_timestamp()
-     where t.revoked_at is null and (t.name = $1 or t.id::text = $1)
-     returning t.id::text as id, t.name, t.role, starts_with(t.role, ${rolePrefix})
-       or to_regrole(quote_ident(t.role)) is null as own`,
+  await db.query('select company_access.notice_roles()')
+  const { rows } = await db.query<{ id: string; name: string; role: string; present: string | null; own: boolean }>(
+    `with revoked as (update sync.access_tokens t set revoked_at = clock_timestamp()
+       where t.revoked_at is null and (t.name = $1 or t.id::text = $1) returning t.*)
+     select t.id::text as id, t.name, t.role, r.rolname as present, starts_with(t.role, ${rolePrefix})
+       or starts_with(r.rolname, ${rolePrefix}) as own
+     from ${withRoles('revoked')}`,
     [which],
   )
   const [token] = rows
   if (token === undefined) return null
-  const { id, name, role, own } = token
+  const { id, name, role, present, own } = token
   // Some at a time, so that each statement ends in time.
   const cancel = 'select outbox.cancel_unsent($1, 500, $2) as count'
   let [canceled, more] = [0, 1]
   for (; more > 0; canceled += more)
     more = (await db.query<{ count: number }>(cancel, [role, `${id} (${name})`])).rows[0]?.count ?? 0
-  const sql = [removalOf(role)]
+  const sql = present === null ? [] : [removalOf(present)]
   // In a copy of the database the role still serves the original.
-  const reason = own
-    ? await changingRestrictions(db, () => tryStatements(db, sql))
-    : 'it was created in another database, which may still use it'
+  const reason =
+    own || present === null
+      ? await changingRestrictions(db, () => tryStatements(db, sql))
+      : 'it was created in another database, which may still use it'
   return { id, name, canceled, task: reason === null ? null : { reason, sql } }
 }
 
@@ -121,7 +136,7 @@ export async function revokeToken(db: Queryable, which: string): Promise<Revoked
 export async function listTokens(db: Queryable): Promise<readonly ListedToken[]> {
   const { rows } = await db.query<ListedToken>(
     `select ${granted}, t.created_at as "createdAt", t.expires_at as "expiresAt", t.revoked_at as "revokedAt"
-     from sync.access_tokens t order by t.id desc`,
+     from ${tokens} order by t.id desc`,
   )
   return rows
 }
@@ -136,7 +151,7 @@ export async function missingRole(db: Queryable, token: ListedToken): Promise<re
 export async function findTokens(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, KnownToken>> {
   const { rows } = await db.query<KnownToken>(
     `select ${granted}, t.hash, (select mirror.feed_epoch())::text as history
-     from sync.access_tokens t where t.id = any($1::bigint[]) and t.revoked_at is null`,
+     from ${tokens} where t.id = any($1::bigint[]) and t.revoked_at is null`,
     [ids],
   )
   return new Map(rows.map((token) => [token.id, token]))
@@ -144,6 +159,6 @@ export async function findTokens(db: Queryable, ids: readonly string[]): Promise
 
 /** Does a role belong to a token? */
 export async function isTokenRole(db: Queryable, role: string): Promise<boolean> {
-  const { rowCount } = await db.query('select from sync.access_tokens where role = $1', [role])
+  const { rowCount } = await db.query(`select from ${tokens} where p.name = $1`, [role])
   return rowCount !== 0
 }

@@ -5,7 +5,7 @@ create or replace function mirror.refresh(stream text, key jsonb default null) r
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-  caller constant text := mirror.caller();
+  caller constant text := company_access.registered();
   wanted_stream constant text := stream;
   -- JSON's own null means none, as SQL's does.
   wanted_key constant jsonb := nullif(key, 'null');
@@ -33,7 +33,7 @@ begin
   end if;
   if companies is not null and (wanted_key is null or (case stream {{company}} end = any (companies)) is not true) then
     raise exception 'Role % sees only companies %. It may refresh only their records, by key, of %.',
-      quote_ident(caller), array_to_string(companies, ', '), stream using errcode = '42501';
+      quote_ident(company_access.name_of(caller)), array_to_string(companies, ', '), stream using errcode = '42501';
   end if;
 
   if exists (select from sync.streams s where s.stream = wanted_stream and s.paused_by is not null) then
@@ -50,7 +50,7 @@ begin
   if (select count(*) from sync.requests q
       where q.role = caller and q.requested_at > clock_timestamp() - interval '1 minute') >= {{per_minute}} then
     raise exception 'Role % asked for {{per_minute}} refreshes within a minute. Wait a moment, or ask for the whole stream: select mirror.refresh(%).',
-      quote_ident(caller), quote_literal(stream) using errcode = '53400';
+      quote_ident(company_access.name_of(caller)), quote_literal(stream) using errcode = '53400';
   end if;
   -- Another role may have asked for the same meanwhile.
   insert into sync.requests (trigger, stream, record_key, role)

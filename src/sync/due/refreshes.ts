@@ -9,6 +9,7 @@ import { fillSql, keyTextSql, literal, now, on, type Queryable } from '../../dat
 import { isDataError, sqlStateOf } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { givenJson } from '../../json/plain.ts'
+import { nameOfPartner } from '../partners.ts'
 import { refreshTrigger } from '../runs/runs.ts'
 import refresh from './refresh.sql'
 
@@ -58,7 +59,7 @@ export const refreshesView: RepeatableStep = {
         id: ['q.id', 'Number of the request, as returned by mirror.refresh.'],
         stream: ['q.stream', 'Name of the stream and of its table.'],
         key: ['q.record_key', 'Key of the record, for several columns a JSON array of texts; null: the whole stream.'],
-        role: ['q.role', 'The role that requested it.'],
+        role: [`${nameOfPartner('q.role')}::text collate "default"`, 'The role that requested it.'],
         requested_at: ['q.requested_at', 'When it was requested.'],
         finished_at: ['q.finished_at', 'When it ended; null: it is still running.'],
         state: [
