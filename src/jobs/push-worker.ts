@@ -34,6 +34,7 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
   const stopping = new AbortController()
   const queue = await backend.openQueue(pushQueue)
   let draining = 0
+  let isSilent = false
   const drain = async (signal: AbortSignal): Promise<{ claimed: number; settled: number }> => {
     draining++
     try {
@@ -45,16 +46,23 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
   }
   const worker = await backend.openWorker(
     pushQueue,
-    (_job, signal) => drain(AbortSignal.any([stopping.signal, signal])),
+    (_job, signal) => {
+      isSilent = false
+      return drain(AbortSignal.any([stopping.signal, signal]))
+    },
     drainsAtOnce,
   )
   let bypass: Promise<unknown> = Promise.resolve()
   let refused = false
-  /** The watchdog: a queue that is absent, or has gone silent, must cost seconds, not a pending rental. */
+  /** Before its first wake-up the queue is being opened. */
+  let isOpen = false
+  /** The watchdog: a queue that is absent, or has gone silent, must cost seconds, not a pending rental. The first time may be a restart. */
   const watch = (due: Date): void => {
     const patienceMs = refused ? refusedAfterMs : neglectedAfterMs
     if (draining > 0 || clock.now().getTime() - due.getTime() < patienceMs) return
-    log.error({ event: 'queue_silent' }, 'the queue does not wake the worker: changes are sent without it')
+    const level = isSilent ? 'error' : 'debug'
+    log[level]({ event: 'queue_silent' }, 'the queue does not wake the worker: changes are sent without it')
+    isSilent = true
     bypass = drain(stopping.signal).catch((error: unknown) => log.error({ event: 'push_crashed', err: error }))
   }
 
@@ -73,11 +81,13 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
         again = false
         await queue.add('push', {}, { removeOnComplete: true, removeOnFail: true })
         refused = false
+        isOpen = true
       }
     } catch (error) {
-      refused = true
       // The clock below tries again within a second.
-      log.warn({ event: 'wake_up_lost', reason: messageOf(error) }, 'could not wake the pusher; will retry')
+      const level = isOpen && !refused ? 'warn' : 'debug'
+      log[level]({ event: 'wake_up_lost', reason: messageOf(error) }, 'could not wake the pusher; will retry')
+      refused = true
     } finally {
       adding = false
     }

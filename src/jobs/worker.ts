@@ -108,14 +108,17 @@ export async function startSyncWorker(
     await (await opening).addBulk(tasks.slice(begun).map(jobOf))
     refused = false
   }
-  /** The watchdog: a queue that is absent, or has gone silent, must cost seconds, not the sync. */
+  let isSilent = false
+  /** The watchdog: a queue that is absent, or has gone silent, must cost seconds, not the sync. The first time may be a restart. */
   const watch = async (): Promise<void> => {
     if (running > 0) return
     const patienceMs = refused ? refusedAfterMs : neglectedAfterMs
-    for (const taskId of await neglectedTasks(context.database.pool, patienceMs, tasksAtOnce)) {
-      log.error({ event: 'queue_silent', task: taskId }, 'the queue does not wake the worker: a task runs without it')
-      begin(taskId)
-    }
+    const tasks = await neglectedTasks(context.database.pool, patienceMs, tasksAtOnce)
+    if (tasks.length === 0) return
+    const level = isSilent ? 'error' : 'debug'
+    log[level]({ event: 'queue_silent', tasks }, 'the queue does not wake the worker: tasks run without it')
+    isSilent = true
+    for (const id of tasks) begin(id)
   }
   let notedAt = Number.NEGATIVE_INFINITY
   const noteTime = async (): Promise<void> => {
@@ -148,7 +151,10 @@ export async function startSyncWorker(
     const queue = await opening
     const worker = await backend.openWorker(
       syncQueue,
-      async (job, signal) => ({ outcome: await carryOut((job.data as SyncJob).taskId, signal) }),
+      async (job, signal) => {
+        isSilent = false
+        return { outcome: await carryOut((job.data as SyncJob).taskId, signal) }
+      },
       tasksAtOnce,
     )
     return {
