@@ -3,6 +3,7 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { webhookConsumer } from '../../src/inspect/webhook.ts'
+import { fingerprint } from '../../src/messages/sender.ts'
 import { noteDelivery } from '../../src/mirror/webhook-deliveries.ts'
 import { feedSettled, type Mirror, openMirror } from '../helpers/rows.ts'
 import { expectDocumented } from '../messages/body-schema.ts'
@@ -58,6 +59,28 @@ it('test sends a call without changes that each secret signs, and shows of the a
     code: 2,
     stderr: expect.stringContaining('WEBHOOK_URL is not set.'),
   })
+})
+
+it('test lets the worker try a receiver that is well at once, and one that is not later', async () => {
+  const left = async (): Promise<number> =>
+    (await mirror.all('select from sync.senders where next_attempt_at > now()')).length
+  const wait = (address: string) =>
+    mirror.all(
+      `insert into sync.senders (name, address, attempts, next_attempt_at) values ('webhook', $1, 9, now() + interval '1 h')
+       on conflict (name) do update set address = $1, next_attempt_at = excluded.next_attempt_at`,
+      [fingerprint(address)],
+    )
+  await wait(receiver.url)
+  receiver.answers = [503]
+  expect((await cli.run(['webhook', 'test'])).code).toBe(1)
+  expect(await left()).toBe(1)
+  await printed('test')
+  expect(await left()).toBe(0)
+  await wait('https://elsewhere.example.com')
+  await printed('test')
+  expect(await left(), 'another receiver').toBe(1)
+  const without = await cli.run(['webhook', 'test'], { DATABASE_URL: 'postgres://127.0.0.1:1/none' })
+  expect(without).toMatchObject({ code: 0, stdout: expect.stringContaining('accepted the test') })
 })
 
 it('deliveries lists attempts, newest first', async () => {

@@ -175,6 +175,39 @@ describe('a webhook', () => {
     expect(JSON.stringify(named)).toMatch(/"first_name":\[null,"Zaphod"\].*Zaphod-7/)
   })
 
+  it('is tried at once by a worker that starts, however long the one before would have waited', async () => {
+    await begin()
+    receiver.otherwise = () => 503
+    await log([1])
+    const before = start()
+    await vi.waitFor(async () => expect((await status())?.state).toBe('retrying'), patience)
+    await before.stop()
+    await mirror.all(`update sync.senders set next_attempt_at = now() + interval '1 h'`)
+    receiver.otherwise = () => 200
+    start()
+    await acknowledged()
+    expect(new Set(receiver.received.map(idOf)).size).toBe(1)
+    expect((await status())?.state).toBe('following')
+  })
+
+  it('begins after the first sync where its consumer is reset to now: the receiver gets nothing of what was before', async () => {
+    receiver.otherwise = () => 503
+    await begin()
+    await log([1, 2, 3])
+    start()
+    await vi.waitFor(async () => {
+      const waits = `update sync.senders set next_attempt_at = now() + interval '1 h' where next_attempt_at is not null returning name`
+      expect(await mirror.all(waits)).toHaveLength(1)
+    }, patience)
+    const refused = receiver.received.length
+    await mirror.all(`select mirror.reset_consumer('boat-mirror.webhook', 'now')`)
+    receiver.otherwise = () => 200
+    await log([4, 5])
+    await mirror.all('update sync.senders set next_attempt_at = null')
+    await acknowledged()
+    expect(told().slice(refused * 3)).toEqual([4, 5])
+  })
+
   it('repeats the same message, whatever comes, until it is taken; and nothing overtakes it', async () => {
     await begin()
     receiver.answers = [

@@ -135,7 +135,7 @@ export function lineView(stream: { write(line: string): unknown }, { tellsRuns =
   }
 }
 
-/** Only totals, as lines of the log for who looks closely: it is quiet while all is well, and finished runs have their line. */
+/** Only totals, at debug: the log is quiet while nothing is wrong, and finished runs have their line. */
 function logView(log: Logger): View {
   return lineView({ write: (line) => log.debug({ event: 'progress' }, line.trimEnd()) }, { tellsRuns: false })
 }
