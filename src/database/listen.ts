@@ -5,7 +5,7 @@ import pg from 'pg'
 import { sleep, withDeadline, within } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { clientConfig } from './database.ts'
+import { openClient } from './session.ts'
 
 type ListenOptions = {
   readonly url: string
@@ -47,11 +47,14 @@ async function stayConnected(client: pg.Client, probeMs: number, signal: AbortSi
 
 async function listenOnce(options: ListenOptions, onConnected: () => void): Promise<void> {
   const { url, channel, onNotify, log, signal, probeMs = defaultProbeMs } = options
-  const client = new pg.Client(clientConfig(url, `boat-mirror listen ${channel}`))
-  client.on('error', (error) => log.debug({ event: 'listen_lost', channel, reason: messageOf(error) }))
+  const client = await openClient({
+    url,
+    applicationName: `boat-mirror listen ${channel}`,
+    lasting: true,
+    onLost: (error) => log.debug({ event: 'listen_lost', channel, reason: messageOf(error) }),
+  })
   client.on('notification', (message) => onNotify(message.payload ?? null))
   try {
-    await client.connect()
     await client.query(`listen ${pg.escapeIdentifier(channel)}`)
     onConnected()
     onNotify(null)

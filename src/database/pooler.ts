@@ -1,10 +1,10 @@
 // Is there a connection pooler (PgBouncer and its like) between us and Postgres, and does it keep sessions?
 
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
 import { BoatMirrorError } from '../errors.ts'
 import { shownAddress } from '../text.ts'
-import { clientConfig, processIdOf } from './database.ts'
+import { openClient, processIdOf, withClient } from './session.ts'
 import { translateDatabaseError } from './sql-states.ts'
 
 /**
@@ -17,12 +17,7 @@ export type Pooling = 'none' | 'session' | 'transaction'
 /** A pooler hands out the connection that it got back last: that two clients never meet needs others in between each time. */
 const rounds = 20
 
-async function connected(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ ...clientConfig(url, 'boat-mirror check of the pooler'), query_timeout: 15_000 })
-  client.on('error', () => undefined) // fails the running query; without a listener it would end the process
-  await client.connect()
-  return client
-}
+const optionsOf = (url: string) => ({ url, applicationName: 'boat-mirror check of the pooler' })
 
 async function backendPid(client: pg.Client): Promise<number | undefined> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
@@ -48,12 +43,12 @@ async function shareProcesses(first: pg.Client, second: pg.Client): Promise<bool
 export async function poolingOf(url: string, setting: 'DATABASE_URL' | 'DATABASE_DIRECT_URL'): Promise<Pooling> {
   const opened: pg.Client[] = []
   try {
-    const first = await connected(url)
+    const first = await openClient(optionsOf(url))
     opened.push(first)
     const pid = await backendPid(first)
     // A pooler answers the start of a connection itself, with a process number that it makes up.
     if (pid === processIdOf(first)) return 'none'
-    const second = await connected(url)
+    const second = await openClient(optionsOf(url))
     opened.push(second)
     return (await shareProcesses(first, second)) ? 'transaction' : 'session'
   } catch (error) {
@@ -71,7 +66,7 @@ export async function poolingOf(url: string, setting: 'DATABASE_URL' | 'DATABASE
 export async function assertSameDatabase(url: string, directUrl: string): Promise<void> {
   const key = randomBytes(8).readBigInt64BE().toString()
   const take = 'select pg_try_advisory_xact_lock($1::bigint) as free'
-  const direct = await connected(directUrl).catch((error: unknown) => {
+  const direct = await openClient(optionsOf(directUrl)).catch((error: unknown) => {
     throw translateDatabaseError(error, directUrl, 'DATABASE_DIRECT_URL')
   })
   try {
@@ -84,15 +79,11 @@ export async function assertSameDatabase(url: string, directUrl: string): Promis
 }
 
 async function isFree(url: string, take: string, key: string): Promise<boolean> {
-  const client = await connected(url).catch((error: unknown) => {
+  const look = (client: pg.Client) => client.query<{ free: boolean }>(take, [key])
+  const { rows } = await withClient(optionsOf(url), look).catch((error: unknown) => {
     throw translateDatabaseError(error, url)
   })
-  try {
-    const { rows } = await client.query<{ free: boolean }>(take, [key])
-    return rows[0]?.free !== false
-  } finally {
-    await client.end()
-  }
+  return rows[0]?.free !== false
 }
 
 const otherDatabase = (url: string, directUrl: string): BoatMirrorError =>

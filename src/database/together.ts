@@ -1,7 +1,7 @@
 // Several statements of one transaction in one round trip.
 
 import type pg from 'pg'
-import { keepsPrepared } from './database.ts'
+import { begin, keepsPrepared } from './session.ts'
 import { identifier, literal } from './sql.ts'
 
 /** A statement whose values are texts, or null. `name`: it is prepared under that; null: its best plan depends on the values. */
@@ -49,11 +49,11 @@ export async function readTogether(
     // Not with the rest: what precedes `begin` would belong to its transaction, and would have started it.
     const first = all.flatMap(({ prepare }) => prepare ?? [])
     if (first.length > 0) await client.query(first.join(';\n'))
-    const run = ['begin isolation level repeatable read read only', ...all.map((each) => each.run), 'commit']
+    const run = [begin(client, 'isolation level repeatable read read only'), ...all.map((each) => each.run), 'commit']
     // Of several statements pg gives several results, which its types do not say.
     const results = (await client.query(run.join(';\n'))) as unknown as readonly pg.QueryResult[]
     failed = false
-    const own = results.slice(1, 1 + statements.length)
+    const own = results.slice(-1 - statements.length, -1)
     return own.filter((_, index) => typeof statements[index] !== 'string')
   } finally {
     // What failed halfway has a transaction open, and may have prepared less than is noted.

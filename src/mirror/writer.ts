@@ -4,7 +4,8 @@
 import type { PoolClient, QueryResult } from 'pg'
 import { copiedColumns, descendantsOf, followersByColumn, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { type Database, queryPrepared } from '../database/database.ts'
+import type { Database } from '../database/database.ts'
+import { queryPrepared } from '../database/session.ts'
 import { isDataError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import {

@@ -1,11 +1,12 @@
 // Brings the database up to date: numbered migrations, then the repeatable steps, in one transaction under one lock.
 
-import pg from 'pg'
+import type pg from 'pg'
 import { migrations } from '../../migrations/index.ts'
-import { clientConfig, openDatabase, supportedVersion } from '../database/database.ts'
+import { openDatabase, supportedVersion } from '../database/database.ts'
 import { keepFolder } from '../database/history.ts'
 import { watchLocks } from '../database/lock-wait.ts'
 import { newerProgram, newerRelease, release } from '../database/release.ts'
+import { withClient } from '../database/session.ts'
 import { kyselyOn, type Queryable } from '../database/sql.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError } from '../errors.ts'
@@ -180,16 +181,10 @@ async function applyRepeatable(client: pg.PoolClient): Promise<void> {
 
 /** Computes what `migrate` would do. @throws BoatMirrorError DATABASE_*. */
 export async function migrationStatus(url: string): Promise<MigrationStatus> {
-  const client = new pg.Client(clientConfig(url, 'boat-mirror migrate --status'))
-  // A connection that dies while it is asked fails the query itself; without a listener it would end the process.
-  client.on('error', () => undefined)
   try {
-    await client.connect()
-    return await readStatus(client)
+    return await withClient({ url, applicationName: 'boat-mirror migrate --status' }, readStatus)
   } catch (error) {
     throw translateDatabaseError(error, url)
-  } finally {
-    await client.end()
   }
 }
 

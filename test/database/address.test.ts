@@ -5,7 +5,8 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
 import { readConfig } from '../../src/config.ts'
-import { clientConfig, openDatabase } from '../../src/database/database.ts'
+import { openDatabase } from '../../src/database/database.ts'
+import { clientConfig } from '../../src/database/session.ts'
 import { translateDatabaseError } from '../../src/database/sql-states.ts'
 import { withTls } from '../../src/database/tls.ts'
 import type { BoatMirrorError } from '../../src/errors.ts'
@@ -53,7 +54,7 @@ describe('an address of a database', () => {
           // The server is asked for TLS then, which is another test.
           const given = { url: String(databaseUrl), directUrl: String(databaseUrl) }
           const known = ['prefer', 'allow'].includes(mode) ? given : await withTls(given, quiet)
-          new pg.Client(clientConfig(known.url.replace(/sslrootcert=[^&]*/g, ''), 'test'))
+          new pg.Client(clientConfig({ url: known.url.replace(/sslrootcert=[^&]*/g, ''), applicationName: 'test' }))
         } catch (error) {
           expect(error).toMatchObject({ code: 'CONFIG_INVALID', message: expect.stringMatching(/^DATABASE_URL /) })
         }

@@ -2,6 +2,7 @@
 
 import { descendantsOf, existingStream } from '../../catalog/catalog.ts'
 import type { Database } from '../../database/database.ts'
+import { begin } from '../../database/session.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { decideStream, planOf } from '../../sync/decisions.ts'
 import { type PausedStream, pausedStreams } from '../../sync/due/stream-state.ts'
@@ -54,7 +55,7 @@ const isIn = (paused: readonly PausedStream[], name: string): boolean => paused.
 async function rolledBack<T>({ pool }: Database, work: (db: Queryable) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   try {
-    await client.query('begin')
+    await client.query(begin(client))
     return await work(client)
   } finally {
     await client.query('rollback').finally(() => client.release())

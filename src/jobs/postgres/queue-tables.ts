@@ -12,9 +12,10 @@ import {
   runMigrations,
   SchemaMigrationRequiredError,
 } from 'bullmq'
-import pg from 'pg'
+import type pg from 'pg'
 import { inTransaction, openDatabase } from '../../database/database.ts'
 import { watchLocks } from '../../database/lock-wait.ts'
+import { openPool } from '../../database/session.ts'
 import { translateDatabaseError } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
@@ -111,21 +112,14 @@ export function bullPool(
   { databaseUrl, log, pooling }: Pick<BackendOptions, 'databaseUrl' | 'log' | 'pooling'>,
   max: number,
 ): BullPool {
-  const onError = quietly(log)
-  const pool = new pg.Pool({
-    connectionString: databaseUrl,
+  const pool = openPool({
+    url: databaseUrl,
+    applicationName: 'boat-mirror queue',
     max,
-    application_name: 'boat-mirror queue',
-    connectionTimeoutMillis: 10_000,
-    query_timeout: 20_000,
-    keepAlive: true,
-    // Set by a statement: poolers refuse it as a start-up parameter.
-    onConnect: async (client) => {
-      client.on('error', onError)
-      if (pooling !== 'transaction') await client.query(`set search_path to ${schema}`)
-    },
+    schema,
+    lasting: pooling !== 'transaction',
+    onLost: quietly(log),
   })
-  pool.on('error', onError)
   const { query, connect } = pooling === 'transaction' ? throughPooler(pool) : directly(pool)
   return {
     connection: () => Object.assign(new EventEmitter(), { query, connect, end: async () => {} }),
@@ -147,9 +141,8 @@ const sessionState = /^(LISTEN |SELECT set_config\()/m
  * transaction that sets the search path, and workers poll instead of listening.
  */
 function throughPooler(pool: pg.Pool): Pick<PgPool, 'query' | 'connect'> {
-  const begin = (): string => `begin; set local search_path to ${schema}`
   const query = (text: string, values: readonly unknown[] = []): Promise<PgQueryResult> =>
-    inTransaction(pool, (client) => client.query(text, [...values]), begin)
+    inTransaction(pool, (client) => client.query(text, [...values]))
   // In place of the connection that BullMQ keeps for itself, to listen: it holds none, and hears nothing.
   const connect = async (): Promise<PgPoolClient> =>
     Object.assign(new EventEmitter(), {
