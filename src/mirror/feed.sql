@@ -7,7 +7,7 @@
 -- For a first entry: its own values, else those of later entries, else the row's. Values that turn out null are
 -- omitted.
 create or replace function mirror.whole_diff(present jsonb, later jsonb, said jsonb) returns jsonb
-  language plpgsql immutable as $$
+  language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
   told constant jsonb := coalesce(later, '{}') || said;
 begin
@@ -17,10 +17,11 @@ begin
   return present || told;
 end $$;
 
--- What an entry alone has: a copy, or a server that lost its last commits, gives transaction ids and numbers out once more.
+-- What an entry alone has: a copy, or a server that lost its last commits, gives transaction ids and numbers out once more. Its
+-- body is parsed here: it needs no search path.
 create or replace function mirror.cursor_mark(seq bigint, xid xid8, changed_at timestamptz, key jsonb) returns text
   language sql immutable
-  as $$ select to_hex(hashtextextended(seq || ' ' || xid::text || ' ' || extract(epoch from changed_at) || ' ' || key::text, 0)) $$;
+  return to_hex(hashtextextended(seq || ' ' || xid::text || ' ' || extract(epoch from changed_at) || ' ' || key::text, 0));
 
 -- Epoch, transaction, number and mark of a cursor. Those of former releases have no mark, nor has the place of a consumer.
 create or replace function mirror.cursor_parts(cursor_text text) returns text[]
@@ -160,7 +161,6 @@ create or replace function mirror_log.first_diff(stream text, key jsonb, seq big
     end if;
     return mirror.whole_diff(coalesce(present, {{given}}), later, first_diff.diff);
   end $$;
-grant execute on function mirror_log.first_diff(text, jsonb, bigint, jsonb) to public;
 
 -- A shell in SQL: only there may an argument and a column of the result both be called "cursor".
 create or replace function mirror.changes_since(cursor text default null, max_rows int default 1000)

@@ -11,7 +11,7 @@ import { contentFunctions } from '../mirror/content.ts'
 import { feedFunctions, feedView } from '../mirror/feed.ts'
 import { logMonthFunctions } from '../mirror/log-months.ts'
 import { versionFunctions } from '../mirror/versions.ts'
-import { outboxSteps } from '../outbox/sql/steps.ts'
+import { outboxGrants, outboxSteps } from '../outbox/sql/steps.ts'
 import { reportFunctions, reports } from '../reports/report-views.ts'
 import { companyAccessFunctions } from '../serve/access/company-access.ts'
 import { decisionFunctions, decisionViews } from '../sync/decisions.ts'
@@ -19,7 +19,7 @@ import { refreshesView, refreshFunction } from '../sync/due/refreshes.ts'
 import { partnerFunctions } from '../sync/partners.ts'
 import { comments } from './comments.ts'
 import { companyPolicies } from './company-policies.ts'
-import { grants, roles } from './roles.ts'
+import { defaultPrivileges, grants, roles } from './roles.ts'
 import { liveViews, readerViews } from './table-views.ts'
 
 const rows = (values: readonly (readonly string[])[]): string =>
@@ -59,6 +59,8 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   liveViews,
   reports,
   ...outboxSteps,
+  defaultPrivileges,
+  outboxGrants,
   companyPolicies,
   grants,
 ]

@@ -4,7 +4,9 @@
 
 import { holdsPerson, isOfPerson, streams } from '../catalog/catalog.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
-import { literal, type Queryable } from '../database/sql.ts'
+import { fillSql, literal, type Queryable } from '../database/sql.ts'
+import takeBack from './default-privileges.sql'
+import { ourSchemas } from './suitable.ts'
 import { liveGrants } from './table-views.ts'
 
 const roleNames = [
@@ -29,6 +31,13 @@ end $$;`
 
 /** Comes first: later steps grant to these roles where they exist. */
 export const roles: RepeatableStep = { name: 'roles', sql: roleNames.map(createRole).join('\n') }
+
+/** SQL that takes back what default privileges gave to everybody and to our roles. */
+export const withoutDefaults = (schemas: readonly string[]): string =>
+  fillSql(takeBack, { schemas: schemas.map(literal).join(', '), roles: roleNames.map(literal).join(', ') })
+
+/** Comes when all objects exist, and before all grants. */
+export const defaultPrivileges: RepeatableStep = { name: 'default-privileges', sql: withoutDefaults(ourSchemas) }
 
 const grantTo = (role: string, statements: readonly string[]): string => `do $$ declare relation regclass; begin
   if exists (select from pg_catalog.pg_roles where rolname = ${literal(role)}) then
@@ -100,11 +109,25 @@ const consumerFunctions = `mirror.own_consumer(text), mirror.following_consumer(
 /** What the owner of the change log calls. */
 const logMonthFunctions = 'mirror.log_partitions(), mirror.make_log_month(), mirror.drop_log_month(regclass)'
 
+/** Which records of a restricted role's companies it may see: policies on what lies below them ask. */
+const keyViews = streams.flatMap(({ name, companyColumn }) => (companyColumn ? `company_access.visible_${name}` : []))
+
+/** What policies and views of every role call, and the owner's own work. */
+const publicFunctions = `mirror.same_content(jsonb, jsonb), mirror.unordered(jsonb), mirror.waiting_since(text),
+      mirror_log.first_diff(text, jsonb, bigint, jsonb), report.calendar(date, date), report.currency_code(jsonb),
+      report.is_block_of_rental(jsonb), report.status_word(text), report.today(),
+      sync.lend_requests(integer, text, integer, integer, boolean, integer[], timestamptz), sync.quota_pace(integer[], timestamptz),
+      sync.quota_windows(integer[], timestamptz),
+      sync.take_from_quota(integer[], text, integer, integer, timestamptz, timestamptz)`
+
 /** Comes last, when all views exist. */
 export const grants: RepeatableStep = {
   name: 'grants',
   sql: [
     `revoke all on function ${partnerFunctions}, ${consumerFunctions}, ${logMonthFunctions} from public;`,
+    `grant execute on function ${publicFunctions} to public;`,
+    'grant execute on all functions in schema company_access to public;',
+    `grant select on ${keyViews.join(', ')} to public;`,
     grantTo('boat_mirror_reader', [
       'grant usage on schema sync, mirror_views, live, report to boat_mirror_reader',
       selectFrom(['sync', 'mirror_views', 'report'], 'boat_mirror_reader'),

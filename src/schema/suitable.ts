@@ -59,7 +59,7 @@ export async function assertSuitable(db: Queryable, purpose: 'migrate' | 'sync')
 }
 
 /** The schemas that the baseline makes. */
-const ourSchemas = ['sync', 'mirror', 'mirror_log', 'mirror_views', 'live', 'report', 'outbox', 'company_access']
+export const ourSchemas = ['sync', 'mirror', 'mirror_log', 'mirror_views', 'live', 'report', 'outbox', 'company_access']
 
 const takenQuery = `select n.nspname as schema, pg_get_userbyid(n.nspowner) as owner, min(c.relname) as example
   from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p', 'v', 'm', 'f')

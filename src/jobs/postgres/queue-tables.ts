@@ -19,6 +19,7 @@ import { openPool } from '../../database/session.ts'
 import { translateDatabaseError } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
+import { withoutDefaults } from '../../schema/roles.ts'
 import { queueOptions } from '../bull-worker.ts'
 import { type BackendOptions, queueNames } from '../queues.ts'
 import { quietly } from './backend-ready.ts'
@@ -79,6 +80,9 @@ async function migrateTables(url: string, log: Logger, signal: AbortSignal | und
   }
 }
 
+/** Default privileges give nobody more or less here, either: see `schema/roles.ts`. */
+const queueRights = `${withoutDefaults([schema])} grant execute on all functions in schema ${schema} to public`
+
 async function makeSequences(databaseUrl: string, log: Logger, signal: AbortSignal | undefined): Promise<void> {
   // The mode that works behind any pooler: these few commands do not need the faster one.
   const pool = bullPool({ databaseUrl, log, pooling: 'transaction' }, 2)
@@ -92,6 +96,7 @@ async function makeSequences(databaseUrl: string, log: Logger, signal: AbortSign
       await job.remove()
       await queue.close()
     }
+    await pool.query(queueRights)
   } finally {
     await pool.end()
   }
@@ -123,7 +128,7 @@ export function bullPool(
   const { query, connect } = pooling === 'transaction' ? throughPooler(pool) : directly(pool)
   return {
     connection: () => Object.assign(new EventEmitter(), { query, connect, end: async () => {} }),
-    query: (text) => pool.query(text),
+    query: (text) => query(text),
     end: () => pool.end(),
   }
 }

@@ -103,6 +103,3 @@ begin
     execute format('alter table %s %s row level security', guarded.relation, case when wanted then 'enable' else 'disable' end);
   end loop;
 end $$;
-
--- Policies and views call them for every reader.
-grant execute on all functions in schema company_access to public;

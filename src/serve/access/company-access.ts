@@ -17,8 +17,7 @@ function lookups({ name, key: [key = ''], companyColumn }: StreamDef, type: stri
   as $$ begin return (select r.${company} from mirror.${name} r where r.${column} = record_key); end $$;
 
 create or replace view company_access.visible_${name} as
-  select r.${column} as key from mirror.${name} r where r.${company} = any ((select company_access.visible())::bigint[]);
-grant select on company_access.visible_${name} to public;`
+  select r.${column} as key from mirror.${name} r where r.${company} = any ((select company_access.visible())::bigint[]);`
 }
 
 /** What policies, views and functions ask. */
