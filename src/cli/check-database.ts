@@ -50,6 +50,7 @@ export async function checkDatabase(config: Config, log: Logger, findings: Findi
     await assertSuitable(database.pool, 'sync')
     const pooler = await checkPooler(server)
     if (pooler.finding !== null) findings.push(pooler.finding)
+    findings.push(...(await durabilityFindings(database)))
     const direct: Direct = { databaseUrl: server.directUrl, pooling: pooler.direct }
     const schema = await migrationStatus(direct.databaseUrl)
     if (schema.applied.length === 0) await assertNamesFree(database.pool)
@@ -62,6 +63,27 @@ export async function checkDatabase(config: Config, log: Logger, findings: Findi
     findings.push(failed('database', translateDatabaseError(error, url ?? undefined)))
     return { direct: null, database: null, current: false, [Symbol.asyncDispose]: dispose }
   }
+}
+
+/** What is off for every session, and what a crash of the server then does. */
+async function durabilityFindings({ pool }: Database): Promise<readonly Finding[]> {
+  const { rows } = await pool.query<{ name: string }>(
+    `select name from pg_settings
+     where name in ('fsync', 'full_page_writes', 'synchronous_commit') and reset_val = 'off' order by name`,
+  )
+  return rows.map(({ name }) =>
+    name === 'synchronous_commit'
+      ? warn(
+          'durability',
+          `${name} is off: a crash of Postgres loses the last commits`,
+          'Boat Mirror switches it on for itself. Do the same where you enqueue changes.',
+        )
+      : warn(
+          'durability',
+          `${name} is off: a crash of the host can destroy the database`,
+          'Switch it on in postgresql.conf.',
+        ),
+  )
 }
 
 const feedFindings = async ({ pool }: Database): Promise<readonly Finding[]> =>

@@ -50,7 +50,7 @@ const kept: Readonly<Record<string, readonly string[]>> = {
     ...['xmlbinary', 'xmloption', 'default_text_search_config', 'lo_compat_privileges', 'password_encryption', 'seed'],
     ...['lc_messages', 'lc_monetary', 'lc_numeric', 'lc_time', 'icu_validation_level', 'allow_system_table_mods'],
     ...['plpgsql.check_asserts', 'plpgsql.print_strict_params', 'escape_string_warning'],
-    ...['scram_iterations', 'wal_sender_timeout'],
+    ...['scram_iterations', 'wal_sender_timeout', 'md5_password_warnings'],
   ],
   'an ambiguous name in a function of ours would be an error by default': ['plpgsql.variable_conflict'],
   [speed]: [
