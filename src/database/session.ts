@@ -91,7 +91,7 @@ export function typesWith(readJson: (text: string) => unknown): pg.CustomTypesCo
 
 const types = typesWith(readJson)
 
-/** What pg itself is told of each connection: time limits, keep-alive, how values are read. */
+/** Settings of pg itself for each connection: time limits, keep-alive, how values are read. */
 export function clientConfig({ url, applicationName, statementTimeoutMs }: SessionOptions): pg.ClientConfig {
   return {
     connectionString: url,

@@ -27,7 +27,7 @@ const types = [
   'json',
 ]
 
-/** What Postgres turns into a type by itself: an object for that type is preferred to the one of Postgres. */
+/** What Postgres casts to a type implicitly: an object for that type is preferred to the one of Postgres. */
 const turnsInto: Readonly<Record<string, readonly string[]>> = {
   text: ['varchar', 'name'],
   bigint: ['integer'],
