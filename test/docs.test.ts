@@ -50,7 +50,7 @@ describe('docs/errors.md', () => {
 })
 
 describe('docs/commands.md', () => {
-  const rows = [...read('docs/commands.md').matchAll(/^\| `([a-z ]*[a-z])[^|]*` \| [^|]+ \| ([^|]*)\|$/gm)].map(
+  const rows = [...read('docs/commands.md').matchAll(/^\| `([a-z -]*[a-z])[^|]*` \| [^|]+ \| ([^|]*)\|$/gm)].map(
     ([, name = '', options = '']) => ({
       name,
       options: [...options.matchAll(/`(--[a-z-]+)/g)].map(([, flag]) => flag),

@@ -412,7 +412,7 @@ const holdNoPerson: Readonly<Record<string, readonly string[]>> = {
     'bullmq.relay_subscription',
     'bullmq.scheduler',
   ],
-  'roles and companies': ['company_access.grants'],
+  'roles and companies': ['company_access.grants', 'sync.partners'],
   'the catalog, settings, and what was done to the schema': [
     'outbox.counted_roles',
     'outbox.installation',
