@@ -10,7 +10,7 @@ import { sleep } from '../../src/clock.ts'
 import { parseQuota } from '../../src/settings.ts'
 import { buildProgram, startProgram } from '../helpers/child-program.ts'
 import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
-import { isQuick } from '../helpers/extent.ts'
+import { isQuick, runsOf } from '../helpers/extent.ts'
 import { json, openApi, startServer } from './http-server.ts'
 import type { QuotaProcessOptions } from './quota-process.ts'
 import { recordingLog } from './recording-log.ts'
@@ -109,7 +109,7 @@ it('is never exceeded in any window, whoever asks when, holds requests back, ret
         }
         if (setBackMs === 0) expect(most.month).toBeLessThanOrEqual(quota.month ?? Number.POSITIVE_INFINITY)
       }),
-      { numRuns: 40, interruptAfterTimeLimit: 45_000, markInterruptAsFailure: true },
+      { numRuns: runsOf(40) },
     )
   } finally {
     client.release()

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { copyFields, copyRows, copyText } from '../../src/database/copy.ts'
 import { textArray } from '../../src/database/sql.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 
 let mirror: Mirror
@@ -37,7 +38,7 @@ describe('COPY', () => {
         const lines = rows.map((row, n) => `${copyFields([String(n), ...row])}\n`)
         expect(await copied(lines)).toEqual(rows.map(([a, b]) => ({ a, b })))
       }),
-      { numRuns: 60 },
+      { numRuns: runsOf(60) },
     )
   })
 
@@ -85,7 +86,7 @@ describe('an array of texts', () => {
       fc.asyncProperty(fc.array(anyText, { maxLength: 30 }), async (texts) => {
         expect(await mirror.all('select $1::text[] as texts', [textArray(texts)])).toEqual([{ texts }])
       }),
-      { numRuns: 60 },
+      { numRuns: runsOf(60) },
     )
   })
 })

@@ -18,5 +18,8 @@ const extent = inject('extent')
  */
 export const isQuick = extent === 'quick'
 
+/** How many random cases of so many are drawn: a fifth with `npm test`. */
+export const runsOf = (cases: number): number => (isQuick ? Math.max(1, Math.round(cases / 5)) : cases)
+
 /** True with `npm run chaos -- --only …` and in the groups of `npm run surroundings`, which take hours. Otherwise a slice of them runs. */
 export const isFull = extent === 'full'

@@ -2,7 +2,7 @@
 // docs/reliability.md states their sum.
 
 import fc from 'fast-check'
-import { isQuick } from '../helpers/extent.ts'
+import { runsOf } from '../helpers/extent.ts'
 
 /** Cases by surface. */
 export const surfaces = {
@@ -29,12 +29,9 @@ export const surfaces = {
 
 export type Surface = keyof typeof surfaces
 
-/** Of these, `npm test` takes a share, the same ones each time. */
-export const share = isQuick ? 0.25 : 1
-
 /** The cases of a surface in this run, or of one of `parts` equal parts of it. */
 export const casesOf = (surface: Surface, parts = 1): number =>
-  Math.max(1, Math.round((surfaces[surface] * share) / parts))
+  Math.max(1, Math.round(runsOf(surfaces[surface]) / parts))
 
 /** A time limit in milliseconds: thousands of cases on a machine that does other things besides. */
 export const limitMs = 600_000

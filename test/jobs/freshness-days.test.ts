@@ -8,6 +8,7 @@ import { freshnessHistory, streamHistory } from '../../src/inspect/freshness-his
 import { startFreshnessChecks } from '../../src/jobs/freshness-checks.ts'
 import { checkFreshness, saveFreshnessDays } from '../../src/jobs/freshness-days.ts'
 import { afterCheck, type FreshnessDay, type Look, minutesOfDay } from '../../src/jobs/freshness-minutes.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { type Mirror, openMirror, quiet } from '../helpers/rows.ts'
 
 let mirror: Mirror
@@ -90,7 +91,10 @@ const thisMinute = async (): Promise<number> =>
   Number((await mirror.all('select floor(extract(epoch from clock_timestamp()) / 60) as minute'))[0]?.minute)
 
 it('what report.freshness_history says is what each minute says by itself, whatever gaps, days, clocks and workers do', async () => {
-  const histories = fc.sample(fc.array(segment, { minLength: 1, maxLength: 12 }), { numRuns: 150, seed: 20_261_125 })
+  const histories = fc.sample(fc.array(segment, { minLength: 1, maxLength: 12 }), {
+    numRuns: runsOf(150),
+    seed: 20_261_125,
+  })
   for (;;) {
     const now = await thisMinute()
     // Some end ahead of the clock, on the same day or another: it was set back since.

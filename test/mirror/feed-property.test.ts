@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import type { MirrorWrites } from '../../src/mirror/rows.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { at, feedSettled, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
@@ -237,7 +238,7 @@ it('is told whole, whatever came after it: changes, tombstones, revivals, delete
         expect([...told].sort((a, b) => Number(a.seq) - Number(b.seq))).toEqual(await modelLog())
       },
     ),
-    { numRuns: 25, examples: [[passedOn, 3]] },
+    { numRuns: runsOf(25), examples: [[passedOn, 3]] },
   )
 })
 
@@ -307,6 +308,6 @@ it('leads to the rows of the mirror, however late it is read', async () => {
       await drain()
       expect(withoutNulls(copy)).toEqual(withoutNulls(await liveRows()))
     }),
-    { numRuns: 25, examples: [[example]] },
+    { numRuns: runsOf(25), examples: [[example]] },
   )
 })

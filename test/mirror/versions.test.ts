@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { at, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
@@ -80,7 +81,7 @@ it('tells at every moment what the row was then, as far back as the log goes', a
         expect(versions.slice(1).map(({ from }) => from)).toEqual(versions.slice(0, -1).map(({ to }) => to))
       }
     }),
-    { numRuns: 15 },
+    { numRuns: runsOf(15) },
   )
 })
 

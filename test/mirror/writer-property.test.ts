@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { addUpRowChanges, liveRows } from '../../src/mirror/row-counts.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { at, type LogRow, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
@@ -113,7 +114,7 @@ it('reads in any order, in batches of any size and applied twice leave the newes
       if (twice) await apply(ids, chunked(reads, size))
       expect(await stateOf(ids)).toEqual(ids.map((_, record) => newest(reads, record)))
     }),
-    { numRuns: 40 },
+    { numRuns: runsOf(40) },
   )
 })
 
@@ -146,7 +147,7 @@ it('tombstones and revivals of known records do not depend on the order of the t
         if (!expected.deleted) expect(state).toEqual(expected)
       }
     }),
-    { numRuns: 40 },
+    { numRuns: runsOf(40) },
   )
 })
 
@@ -186,6 +187,6 @@ it('replaying the change log gives the rows, and every change has one row in it'
         expect(replay(visible)).toEqual(expected)
       }
     }),
-    { numRuns: 40 },
+    { numRuns: runsOf(40) },
   )
 })

@@ -19,6 +19,7 @@ import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-
 import { advance } from '../../src/sync/advance.ts'
 import { decideStream } from '../../src/sync/decisions.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { runsOf } from '../helpers/extent.ts'
 
 const log = createLogger('silent')
 const settings = readConfig({}, '/nonexistent')
@@ -228,7 +229,7 @@ describe('a plan', () => {
         expect(facts?.runs).toBe(facts?.released)
         await test.pool.query(`update sync.runs set status = 'failed' where status = 'running'`)
       }),
-      { numRuns: 40 },
+      { numRuns: runsOf(40) },
     )
   })
 

@@ -1,11 +1,11 @@
 // The protocol on moving ground, as a model: see ground-model.ts.
 
 import { describe, expect, it } from 'vitest'
-import { isFull } from '../helpers/extent.ts'
+import { isFull, runsOf } from '../helpers/extent.ts'
 import { faults, Ground } from './ground-model.ts'
 
 const steps = 150
-const runs = isFull ? 10_000 : 500
+const runs = isFull ? 10_000 : runsOf(500)
 /** A fault is found in fewer. */
 const most = 10_000
 

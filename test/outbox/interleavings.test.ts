@@ -12,7 +12,7 @@ import type { PushContext } from '../../src/outbox/context.ts'
 import { saveOutboxLimit } from '../../src/outbox/limit.ts'
 import type { Done, Outcome } from '../../src/outbox/outcome.ts'
 import { settleChange } from '../../src/outbox/settle.ts'
-import { isQuick } from '../helpers/extent.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { type Outbox, openOutbox, rental, user } from './open-outbox.ts'
 
 let outbox: Outbox
@@ -257,6 +257,6 @@ it('never send two changes of one record at once, nor in another order than that
         }
       },
     ),
-    { numRuns: isQuick ? 20 : 60, endOnFailure: true }, // shrinking would take many times as long,
+    { numRuns: runsOf(60), endOnFailure: true }, // shrinking would take many times as long,
   )
 })

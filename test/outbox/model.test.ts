@@ -8,7 +8,7 @@ import type { FaultRule } from '../../sandbox/index.ts'
 import { canProgress } from '../../src/outbox/claim.ts'
 import { cancelChange, resolveChange, retryChange } from '../../src/outbox/decisions.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { isQuick } from '../helpers/extent.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { type LateFront, openLateFront } from './late-front.ts'
 import {
   type Disturbance,
@@ -26,7 +26,7 @@ import { Planner } from './plans.ts'
 import { createRig, type Rig } from './rig.ts'
 
 const rentals = 2
-const runs = isQuick ? 12 : 60
+const runs = runsOf(60)
 const commandsPerRun = 25
 const replay: { readonly seed?: number; readonly path?: string; readonly replayPath?: string } = {}
 

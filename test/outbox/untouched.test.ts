@@ -12,6 +12,7 @@ import { previewChanges } from '../../src/outbox/preview.ts'
 import { createPusher, type Pusher } from '../../src/outbox/pusher.ts'
 import { readBackFrom } from '../../src/outbox/read-back.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { canonical, type RawApi, startRawApi } from './raw-api.ts'
 import { contextFor } from './rig.ts'
 
@@ -180,7 +181,7 @@ describe('an update of one field leaves every other as it was, and finds no conf
             if (name !== touched.name) expect([name, api.member(place.path, name)]).toEqual([name, value])
           expect(JSON.parse(api.member(place.path, touched.name) ?? '')).toEqual(wish)
         }),
-        { numRuns: 20 },
+        { numRuns: runsOf(20) },
       )
     })
 })

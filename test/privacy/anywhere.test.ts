@@ -8,7 +8,7 @@ import type { Json } from '../../src/api/wire/json.ts'
 import { createHasher, normalValue } from '../../src/privacy/hash.ts'
 import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { isQuick } from '../helpers/extent.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { marker, tablesWith } from './markers.ts'
 
 const key = 'a key for tests, and nothing else'
@@ -151,7 +151,7 @@ describe.each([
         expect(await tablesWith(database.pool, marker)).toEqual({})
         expect(ended.map(said).join('').toLowerCase()).not.toContain(marker.toLowerCase())
       }),
-      { numRuns: isQuick ? 1 : 3, endOnFailure: true },
+      { numRuns: runsOf(3), endOnFailure: true },
     )
     const { rows } = await database.pool.query(
       'select count(*)::int as bad, count(distinct stream)::int as streams from sync.quarantine',

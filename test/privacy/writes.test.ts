@@ -8,6 +8,7 @@ import { openPrivacy } from '../../src/privacy/privacy.ts'
 import { type Action, privacySettings } from '../../src/privacy/rules.ts'
 import { claimPrivacy } from '../../src/privacy/stored.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { createRig, type Rig } from '../outbox/rig.ts'
 import { marker, tablesWith } from './markers.ts'
 
@@ -120,7 +121,7 @@ describe.each(modes)('with personal data: $name', ({ mode, columns, key }) => {
         for (const field of fields) if (!meant.includes(field)) expected[field] = before[field]
         expect(codes(truth())).toEqual(expected)
       }),
-      { numRuns: 8, endOnFailure: true },
+      { numRuns: runsOf(8), endOnFailure: true },
     )
     const { rows } = await testDatabase.pool.query(
       'select count(*)::int as open from outbox.queue where settled_at is null',

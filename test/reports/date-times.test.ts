@@ -9,6 +9,7 @@ import { kyselyOn } from '../../src/database/sql.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { readBoat } from '../../src/serve/calendars/read-boat.ts'
 import { projectRecord } from '../../src/sync/records/project.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 
 let mirror: Mirror
@@ -147,7 +148,7 @@ describe('every text that the sync takes', () => {
           taking.map((each) => each.split(' ')[0]),
         )
       }),
-      { numRuns: 25 },
+      { numRuns: runsOf(25) },
     )
   })
 })

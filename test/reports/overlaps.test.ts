@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Queryable } from '../../src/database/sql.ts'
 import { overlapsToCome } from '../../src/inspect/report-queries.ts'
 import { fleetsIn } from '../../src/sync/details/fleets.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { rowOf, tableOf } from '../helpers/rows.ts'
 import { openReports, type Reports } from './support.ts'
 
@@ -96,7 +97,7 @@ describe('two rentals overlap', () => {
         )
         expect(await pairs()).toEqual(expected.sort())
       }),
-      { numRuns: 40 },
+      { numRuns: runsOf(40) },
     )
   })
 })

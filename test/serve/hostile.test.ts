@@ -7,15 +7,16 @@ import { stringifyJson } from '../../src/api/wire/json.ts'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
 import { openApiDocument } from '../../src/serve/openapi/document.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { brokenJsonText, jsonText, names, objectText, text } from '../hostile/generators.ts'
-import { seed, share } from '../hostile/surfaces.ts'
+import { seed } from '../hostile/surfaces.ts'
 import { createOpenApiCheck, type OpenApiCheck } from './openapi-check.ts'
 import { type RawAnswer, sendRaw } from './raw-request.ts'
 import { openServed, type ServedMirror } from './served-rig.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
-const settingsOf = (numRuns: number) => ({ numRuns: Math.max(1, Math.round(numRuns * share)), seed })
+const settingsOf = (numRuns: number) => ({ numRuns: runsOf(numRuns), seed })
 
 let served: ServedMirror
 let check: OpenApiCheck

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { addDays } from '../../src/clock.ts'
 import { judgeBounds, noteBounds } from '../../src/sync/lists/bounds.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { openReads, type ReadsRig } from './reads-rig.ts'
 
 let rig: ReadsRig
@@ -70,7 +71,7 @@ it('lists of rentals are those of the API, whatever is asked for together', asyn
   })
   await fc.assert(
     fc.asyncProperty(query, (asked) => isSame('/v3/rentals', asked)),
-    { numRuns: 60 },
+    { numRuns: runsOf(60) },
   )
 })
 
@@ -83,12 +84,12 @@ it('lists of users, companies and resources are those of the API', async () => {
   })
   await fc.assert(
     fc.asyncProperty(query, (asked) => isSame('/v3/users', asked)),
-    { numRuns: 40 },
+    { numRuns: runsOf(40) },
   )
   const list = fc.constantFrom('/v3/companies', '/v3/resources')
   await fc.assert(
     fc.asyncProperty(list, some(paging), (path, asked) => isSame(path, asked)),
-    { numRuns: 20 },
+    { numRuns: runsOf(20) },
   )
 })
 

@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writes } from '../../src/catalog/writes.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { openWrites, type WritesRig } from './writes-rig.ts'
 
 let served: WritesRig
@@ -64,7 +65,7 @@ describe('a write with odd content', () => {
           expect.stringContaining('problem+json'),
         ])
       }),
-      { numRuns: 300 },
+      { numRuns: runsOf(300) },
     )
   })
 })

@@ -9,6 +9,7 @@ import { openPrivacy, privacyOf } from '../../src/privacy/privacy.ts'
 import { type Action, privacySettings } from '../../src/privacy/rules.ts'
 import { claimPrivacy } from '../../src/privacy/stored.ts'
 import { recordTag } from '../../src/serve/rights.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { openWrites, type WritesRig, withoutHashes } from './writes-rig.ts'
 
 const modes = ['keep', 'hash', 'drop'] as const satisfies readonly Action[]
@@ -94,7 +95,7 @@ for (const mode of modes)
           expect(truth()).toEqual(before)
           expect(got.text).not.toContain('bmh1:')
         }),
-        { numRuns: 25 },
+        { numRuns: runsOf(25) },
       )
     })
 

@@ -7,6 +7,7 @@ import { writes } from '../../src/catalog/writes.ts'
 import { recordTag } from '../../src/serve/rights.ts'
 import type { Caller } from '../../src/serve/types.ts'
 import { payloadOf } from '../../src/serve/writes/records.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { effects } from '../outbox/effects.ts'
 import { type Planned, Planner } from '../outbox/plans.ts'
 import { openWrites, type WritesRig } from './writes-rig.ts'
@@ -63,7 +64,7 @@ describe('identical requests', () => {
           : paymentsOf(rentalId, reference)
         expect(made).toBe(1)
       }),
-      { numRuns: 8 },
+      { numRuns: runsOf(8) },
     )
   })
 

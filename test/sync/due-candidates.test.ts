@@ -7,6 +7,7 @@ import { noteDatabaseTime } from '../../src/database/set-back-clock.ts'
 import { makeDue, saveRecords } from '../../src/mirror/records.ts'
 import { hotSince, scheduledSince } from '../../src/sync/due/candidates.ts'
 import { type DueSettings, dueKeys } from '../../src/sync/due/due.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 
 const rentals = streamNamed('rentals')
@@ -239,7 +240,7 @@ describe('whatever happens', () => {
           await query('update sync.streams set as_of = $2 where stream = $1', [name, rows[0]?.now])
         }
       }),
-      { numRuns: 12 },
+      { numRuns: runsOf(12) },
     )
     expect(asked).toBeGreaterThan(20)
   })

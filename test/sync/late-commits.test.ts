@@ -13,7 +13,7 @@ import { readAlone } from '../../src/sync/read-alone.ts'
 import { carryOut } from '../../src/sync/run-task.ts'
 import { startRun } from '../../src/sync/runs/runs.ts'
 import { addTasks, claimTask, type NewTask } from '../../src/sync/runs/tasks.ts'
-import { isQuick } from '../helpers/extent.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 let mirror: TestMirror
@@ -177,6 +177,6 @@ it('reads of one rental may be committed in any order: what is read next is in t
       )
       expect(found).toEqual([shown])
     }),
-    { numRuns: isQuick ? 6 : 20, examples: [[cameBack], [overtaken], [different]] },
+    { numRuns: runsOf(20), examples: [[cameBack], [overtaken], [different]] },
   )
 })

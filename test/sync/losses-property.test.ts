@@ -11,6 +11,7 @@ import { committing } from '../../src/sync/commit.ts'
 import { type TaskRun, taskRun } from '../../src/sync/context.ts'
 import { startRun } from '../../src/sync/runs/runs.ts'
 import { addTasks, claimTask } from '../../src/sync/runs/tasks.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 const rentals = streamNamed('rentals')
@@ -163,7 +164,7 @@ it('no more than may goes without a release, and what is no loss always goes', a
         expect(left).toEqual([])
       },
     ),
-    { numRuns: 12 },
+    { numRuns: runsOf(12) },
   )
 })
 

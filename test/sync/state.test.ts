@@ -22,6 +22,7 @@ import { knownRecords } from '../../src/sync/remembered/known-records.ts'
 import { insertNewRecords } from '../../src/sync/remembered/new-records.ts'
 import { readPayloads } from '../../src/sync/remembered/payloads.ts'
 import { listUnknownFields, noteUnknownFields } from '../../src/sync/unknown-fields.ts'
+import { runsOf } from '../helpers/extent.ts'
 import { at, type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
@@ -44,7 +45,7 @@ describe('a key as one text', () => {
         )
         expect(row?.text).toBe(text)
       }),
-      { numRuns: 50 },
+      { numRuns: runsOf(50) },
     )
   })
 })

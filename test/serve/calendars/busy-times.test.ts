@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { addDays } from '../../../src/clock.ts'
 import { type BoatFacts, busyTimes, knownUntil, type Stay } from '../../../src/serve/calendars/busy-times.ts'
 import { calendarText } from '../../../src/serve/calendars/calendar-text.ts'
+import { runsOf } from '../../helpers/extent.ts'
 
 const today = '2027-03-10'
 const changedAt = new Date('2027-01-02T03:04:05Z')
@@ -85,7 +86,7 @@ describe('the calendar of a boat', () => {
           }
         }
       }),
-      { numRuns: 20 },
+      { numRuns: runsOf(20) },
     )
   })
 
@@ -101,7 +102,7 @@ describe('the calendar of a boat', () => {
         }
         expect(new Set(events.map(({ uid }) => uid)).size).toBe(events.length)
       }),
-      { numRuns: 20 },
+      { numRuns: runsOf(20) },
     )
   })
 
@@ -114,7 +115,7 @@ describe('the calendar of a boat', () => {
         const kept = busyTimes(facts, today).filter(({ uid }) => tomorrow.some((each) => each.uid === uid))
         expect(tomorrow).toEqual(kept)
       }),
-      { numRuns: 15 },
+      { numRuns: runsOf(15) },
     )
   })
 
