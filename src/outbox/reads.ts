@@ -76,11 +76,14 @@ export const isAbsent = (error: unknown): boolean =>
 const misread = (endpoint: string, what: string): ApiError =>
   new ApiError('API_WRONG_RECORD', `${endpoint} returned ${what}.`, { endpoint })
 
-/** The record in an answer; null where there is none. A document has no id to identify it, but its own fields. */
+/**
+ * The record in an answer; null where an optional document is missing. No record proves nothing elsewhere. A document has
+ * no id to identify it, but its own fields.
+ */
 function recordIn(body: Json | undefined, endpoint: string, stream: StreamDef, params: Params): Json {
-  if (body === undefined || body === null) return null
-  if (!isObject(body)) throw misread(endpoint, 'something that is not a record')
   const [, param] = /\{(\w+)\}$/.exec(endpoint) ?? []
+  if (param === undefined && (body === undefined || body === null)) return null
+  if (!isObject(body)) throw misread(endpoint, 'something that is not a record')
   if (param === undefined) {
     if (Object.keys(body).length === 0) return null
     const hasField = stream.columns.some(({ path }) => path !== null && get(body, path) !== undefined)
@@ -112,7 +115,7 @@ async function readOne(
   }
 }
 
-/** Reads the record a change writes; null: there is none (404, 410, 204, `null`). @throws ApiError */
+/** Reads the record a change writes; null: there is none (404, 410; of a document also 204, `null`). @throws ApiError */
 export const readRecord = (
   context: PushContext,
   write: WriteDef,

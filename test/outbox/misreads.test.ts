@@ -26,6 +26,7 @@ const answer = (op: string, body: unknown, after = 0): void =>
 
 describe('a record that is answered with something else', () => {
   const wrong: readonly (readonly [string, unknown])[] = [
+    ['nothing', null],
     ['a number', 42],
     ['words', 'words'],
     ['a list', [[]]],
@@ -45,16 +46,19 @@ describe('a record that is answered with something else', () => {
       expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ orderLink })
     })
 
-  it('is not taken for gone when a removal whose answer was lost is looked into', async () => {
-    const [row] = rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []
-    const [rentalId, paymentId] = [Number(row?.key.rental_id), Number(row?.key.id)]
-    rig.sandbox.fault({ op: 'DELETE /v3/rentals/{rentalId}/payments/{paymentId}', times: 1, respond: 'reset' })
-    answer('GET /v3/rentals/{rentalId}/payments/{paymentId}', 42)
-    const id = await rig.queue('rental_payment.remove', { rentalId, paymentId })
-    await rig.push()
-    expect((await rig.change(id)).status).toBe('done')
-    expect(rig.truth('rental_payments', { rental_id: rentalId, id: paymentId })).toBeUndefined()
-  })
+  it.each([42, null])(
+    '(%j) is not taken for gone when a removal whose answer was lost is looked into',
+    async (body) => {
+      const [row] = rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []
+      const [rentalId, paymentId] = [Number(row?.key.rental_id), Number(row?.key.id)]
+      rig.sandbox.fault({ op: 'DELETE /v3/rentals/{rentalId}/payments/{paymentId}', times: 1, respond: 'reset' })
+      answer('GET /v3/rentals/{rentalId}/payments/{paymentId}', body)
+      const id = await rig.queue('rental_payment.remove', { rentalId, paymentId })
+      await rig.push()
+      expect((await rig.change(id)).status).toBe('done')
+      expect(rig.truth('rental_payments', { rental_id: rentalId, id: paymentId })).toBeUndefined()
+    },
+  )
 })
 
 describe('a document, which has no id to know it by, that is answered with something else', () => {
