@@ -27,7 +27,7 @@ export function isKnownHost(header: string | undefined, listening: string): bool
   return isIP(name) !== 0 || name === listening.toLowerCase() || !name.includes('.')
 }
 
-/** Whether a form comes from one of our pages. Browsers send one of these headers; without any it is not our form. */
+/** Whether a form comes from one of our pages. Every browser says where a form comes from; null and silence are not us. */
 export function isOwnForm(headers: {
   readonly host?: string | undefined
   readonly origin?: string | undefined
@@ -36,6 +36,5 @@ export function isOwnForm(headers: {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin') return false
   const { origin } = headers
-  if (origin === undefined) return site === 'same-origin'
-  return URL.canParse(origin) && new URL(origin).host === headers.host
+  return origin !== undefined && URL.canParse(origin) && new URL(origin).host === headers.host
 }

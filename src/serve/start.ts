@@ -7,7 +7,7 @@ import { keepsAll } from '../privacy/rules.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { readShapes } from '../sync/lists/shape.ts'
 import { openAccess } from './access/access.ts'
-import { createWrongTokens } from './access/wrong-tokens.ts'
+import { wrongTokenLimit } from './access/limit.ts'
 import { listenServe, type ServeServer } from './app.ts'
 import { registerCalendars } from './calendars/calendars.ts'
 import type { ServeContext } from './context.ts'
@@ -32,7 +32,7 @@ export async function startServe({ config, log, listenUrl, syncContext }: ServeP
   const { database, privacy } = syncContext
   const { host } = config.serveListen
   const perSecond = config.serveRateLimit
-  const wrongTokens = createWrongTokens()
+  const wrongTokens = wrongTokenLimit()
   const access = openAccess({ db: database.pool, settings: { auth: config.api.auth, host, perSecond }, wrongTokens })
   const metrics = createServeMetrics()
   const recent = createRecentAnswers()

@@ -1,4 +1,4 @@
-// The pages on which a signed-in operator decides. GET shows the effect of a decision, POST makes it: through the
+// The pages on which an operator decides. GET shows the effect of a decision, POST makes it: through the
 // same SQL functions as all other clients, in the name that was typed. Without ADMIN_TOKEN these pages do not exist.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -7,7 +7,6 @@ import { keyParts } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { writeNamed } from '../catalog/writes.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { counted } from '../format.ts'
 import { databaseClock } from '../inspect/queries.ts'
 import { recordRow } from '../inspect/record-queries.ts'
 import { type ChangeDecision, decideChange } from '../outbox/decisions.ts'
@@ -19,18 +18,17 @@ import { findRun } from '../sync/runs/runs.ts'
 import { heldKeyPage } from '../sync/runs/sweeps.ts'
 import { type ActionName, actions, changeActions, findAction } from './actions.ts'
 import type { OperatorContext } from './context.ts'
-import { type Bound, issueForm, readForm, typedName } from './forms.ts'
-import type { Guesses } from './guesses.ts'
+import { decidesOf } from './detail-pages.ts'
 import {
   changeSubject,
   type HeldRecord,
+  longestName,
   releaseSubject,
   renderDecisionPage,
   renderRefusal,
   type Subject,
   streamSubject,
 } from './pages/decision-page.ts'
-import { isSecret, sessionOf } from './session.ts'
 
 type Area = 'changes' | 'runs' | 'streams'
 
@@ -60,11 +58,24 @@ const columnsShown = 5
 const identifiesRecord = ({ type, name }: StreamDef['columns'][number]): boolean =>
   type !== 'jsonb' && !type.endsWith('[]') && !/^(creation|last_modification)_/.test(name)
 
+/** The name that was typed, as it is recorded: nothing proves it. Empty: none was typed. */
+export function typedName(given: string): string {
+  const name = given
+    .replace(/[\p{C}\s]+/gu, ' ')
+    .trim()
+    .slice(0, longestName)
+    .trim()
+  return name === '' ? '' : `${name} (unproven)`
+}
+
 /** Adds them. */
-export function registerDecisionPages(server: FastifyInstance, context: OperatorContext, guesses: Guesses): void {
+export function registerDecisionPages(server: FastifyInstance, context: OperatorContext): void {
   const { adminToken } = context.config
   if (adminToken === null) return
   const { pool } = context.database
+  server.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+    done(null, new URLSearchParams(String(body))),
+  )
 
   const ofChange = async ({ id, name }: Asked): Promise<Omit<Found, 'plan'> | null> => {
     const change = await findChange(pool, id)
@@ -127,19 +138,18 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
   type Again = {
     readonly status: number
     readonly problem: string
-    readonly asksToken: boolean
     readonly who?: string
     readonly resultId?: string
   }
 
-  const show = async (reply: FastifyReply, session: string, asked: Asked, again: Again): Promise<FastifyReply> => {
+  const show = async (reply: FastifyReply, asked: Asked, again: Again): Promise<FastifyReply> => {
     const found = await find(asked)
     if (found === null) {
       reply.callNotFound()
       return reply
     }
     const { noun } = areas[asked.area]
-    const page = { now: await databaseClock(pool), version: context.version, signedIn: true, decides: 'here' } as const
+    const page = { now: await databaseClock(pool), version: context.version, decides: 'here' } as const
     const { button, does } = actions[asked.name]
     const title = `${button}: ${noun} ${asked.id}`
     reply.code(again.status).type('text/html; charset=utf-8')
@@ -149,8 +159,7 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
         renderRefusal({ title: 'There is nothing to decide', why, back: `/${asked.area}/${asked.id}` }, page),
       )
     }
-    const { asksToken, problem, who = '', resultId = '' } = again
-    const form = issueForm(adminToken, { session, path: asked.path }, { plan: found.plan, asksToken }, new Date())
+    const { problem, who = '', resultId = '' } = again
     const tone = asked.name === 'release' || asked.name === 'did-not' ? 'warn' : 'busy'
     return reply.send(
       renderDecisionPage(
@@ -159,7 +168,7 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
           title,
           does,
           tone,
-          form: { path: asked.path, form, button, asksToken, problem, who, resultId },
+          form: { path: asked.path, plan: found.plan, button, problem, who, resultId },
         },
         page,
       ),
@@ -167,41 +176,16 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
   }
 
   /** Takes a form that was posted. @returns where it leads, or what to show again */
-  const take = async (request: FastifyRequest, bound: Bound, asked: Asked): Promise<string | Again> => {
+  const take = async (request: FastifyRequest, asked: Asked): Promise<string | Again> => {
     const body = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
     const typed = (name: string): string => (body.get(name) ?? '').trim()
     const kept = { who: typed('who'), resultId: typed('resultId') }
-    const posted = readForm(adminToken, bound, typed('form'), new Date())
-    if (posted.kind === 'wrong')
-      return {
-        ...kept,
-        status: 403,
-        asksToken: true,
-        problem: 'This form was not made for this session. Review the page again and enter the token.',
-      }
-    if (posted.kind === 'old')
-      return {
-        ...kept,
-        status: 401,
-        asksToken: true,
-        problem: 'This page is older than five minutes. Review it again and enter the token.',
-      }
-    if (posted.asksToken) {
-      const given = typed('token')
-      const verdict = await guesses(request.ip, { kind: 'token', text: given }, () => isSecret(adminToken, given))
-      if (verdict.kind === 'wait')
-        return {
-          ...kept,
-          status: 429,
-          asksToken: true,
-          problem: `Too many wrong tokens. Try again in ${counted(verdict.seconds, 'second')}.`,
-        }
-      if (verdict.kind === 'wrong') return { ...kept, status: 401, asksToken: true, problem: 'The token is wrong.' }
-    }
+    const plan = typed('plan')
+    if (plan === '') return { ...kept, status: 422, problem: 'The form names no plan. Review the page again.' }
     const who = typedName(kept.who)
-    if (who === '') return { ...kept, status: 422, asksToken: posted.asksToken, problem: 'Enter your name.' }
+    if (who === '') return { ...kept, status: 422, problem: 'Enter your name.' }
     try {
-      await decide(asked, { via: 'page', who, expected: posted.plan }, kept.resultId)
+      await decide(asked, { via: 'page', who, expected: plan }, kept.resultId)
       context.log.info({ event: 'decided', what: asked.name, path: asked.path }, `decided ${asked.path} on a page`)
       return `/${asked.area}/${asked.id}`
     } catch (error) {
@@ -209,7 +193,7 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
       const changed = `${error.message.split(':')[0]}. This page shows the current state.`
       const refused = `${error.message}${error.remedy === undefined ? '' : ` ${error.remedy}`}`
       const problem = error.code === 'PLAN_CHANGED' ? changed : refused
-      return { ...kept, status: error.code === 'PLAN_CHANGED' ? 409 : 422, asksToken: posted.asksToken, problem }
+      return { ...kept, status: error.code === 'PLAN_CHANGED' ? 409 : 422, problem }
     }
   }
 
@@ -226,27 +210,23 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
     const answer = async (
       request: FastifyRequest<Route>,
       reply: FastifyReply,
-      work: (session: string, asked: Asked) => Promise<FastifyReply>,
+      work: (asked: Asked) => Promise<FastifyReply>,
     ): Promise<FastifyReply> => {
       const asked = askedOf(request)
       if (asked === null) {
         reply.callNotFound()
         return reply
       }
-      // The token as a bearer opens the pages; who decides has signed in.
-      const session = sessionOf(request.headers.cookie)
-      if (session !== undefined && session !== '') return await work(session, asked)
-      return reply.code(403).type('text/plain; charset=utf-8').send('Sign in at /sign-in to make decisions.\n')
+      if (decidesOf(adminToken, request) === 'here') return await work(asked)
+      return reply.code(403).type('text/plain; charset=utf-8').send('Decide in a browser that was given the token.\n')
     }
     server.get<Route>(`/${area}/:id/:action`, (request, reply) =>
-      answer(request, reply, (session, asked) =>
-        show(reply, session, asked, { status: 200, problem: '', asksToken: false }),
-      ),
+      answer(request, reply, (asked) => show(reply, asked, { status: 200, problem: '' })),
     )
     server.post<Route>(`/${area}/:id/:action`, { config: { form: true } }, (request, reply) =>
-      answer(request, reply, async (session, asked) => {
-        const taken = await take(request, { session, path: asked.path }, asked)
-        return typeof taken === 'string' ? reply.redirect(taken, 303) : await show(reply, session, asked, taken)
+      answer(request, reply, async (asked) => {
+        const taken = await take(request, asked)
+        return typeof taken === 'string' ? reply.redirect(taken, 303) : await show(reply, asked, taken)
       }),
     )
   }

@@ -19,14 +19,14 @@ import { renderQuarantinePage } from './pages/quarantine-page.ts'
 import { renderRunPage } from './pages/run-page.ts'
 import { renderStreamPage } from './pages/stream-page.ts'
 import { renderWebhookPage } from './pages/webhook-page.ts'
-import { sessionOf } from './session.ts'
+import { credentialIn } from './token.ts'
 
 /** The newest decisions that a page shows. */
 const decisionsShown = 10
 
-/** Whether the client may decide on the pages. */
+/** Whether the client may decide on the pages: not with the bearer, which programs have. */
 export const decidesOf = (adminToken: string | null, { headers }: FastifyRequest): PageContext['decides'] =>
-  adminToken === null ? 'off' : sessionOf(headers.cookie) ? 'here' : 'sign-in'
+  adminToken === null ? 'off' : credentialIn(headers.authorization)?.kind === 'basic' ? 'here' : 'sign-in'
 
 /** Is this the route of one of them? */
 export const isDetailRoute = (route: string | undefined): boolean =>
@@ -45,12 +45,11 @@ export function registerDetailPages(
 ): void {
   const { pool } = context.database
   const { adminToken } = context.config
-  const signedIn = adminToken !== null
   const page = (path: string, render: Render): void => {
     server.get<{ Params: { name: string } }>(`${path}/:name`, async (request, reply): Promise<FastifyReply> => {
       const { version } = context
       const decides = decidesOf(adminToken, request)
-      const text = await render(request.params.name, { now: await databaseClock(pool), version, signedIn, decides })
+      const text = await render(request.params.name, { now: await databaseClock(pool), version, decides })
       if (text !== null) return reply.type('text/html; charset=utf-8').send(text)
       reply.callNotFound()
       return reply
@@ -84,7 +83,7 @@ export function registerDetailPages(
   server.get('/webhook', async (_request, reply) => {
     const { status, now, version } = await facts()
     const deliveries = await listDeliveries(pool, deliveriesKept)
-    const text = renderWebhookPage({ webhook: status.webhook, deliveries }, { now, version, signedIn })
+    const text = renderWebhookPage({ webhook: status.webhook, deliveries }, { now, version })
     return reply.type('text/html; charset=utf-8').send(text)
   })
 }

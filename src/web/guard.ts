@@ -4,15 +4,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { BoatMirrorError } from '../errors.ts'
 import { isKnownHost, isLoopback, isOwnForm } from '../hosts.ts'
-import type { Guesses } from './guesses.ts'
-import { signInPath } from './return-path.ts'
-import { credentialOf, isRight, sessionCookie, sessionOf } from './session.ts'
+import { credentialIn, type Guesses, isToken } from './token.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answered without a token: it reveals only that the process is running. */
     open?: boolean
-    /** Accepts one of our forms by POST. */
+    /** Accepts one of our forms by POST: a browser that knows the token sends it with the forms of foreign sites, too. */
     form?: boolean
   }
 }
@@ -34,8 +32,7 @@ const headers = {
 } as const
 
 const isForm = (request: FastifyRequest): boolean =>
-  request.method === 'POST' &&
-  (request.routeOptions.config?.open === true || request.routeOptions.config?.form === true)
+  request.method === 'POST' && request.routeOptions.config?.form === true
 
 type GuardOptions = { readonly host: string; readonly adminToken: string | null; readonly guesses: Guesses }
 
@@ -52,7 +49,7 @@ export function unguarded({ host, adminToken }: Pick<GuardOptions, 'host' | 'adm
 }
 
 /** Why a request is refused before anything is done, or null. */
-async function refusal(request: FastifyRequest, options: GuardOptions): Promise<Refusal | null> {
+function refusal(request: FastifyRequest, options: GuardOptions): Refusal | null {
   if (!isKnownHost(request.headers.host, options.host))
     return {
       status: 421,
@@ -63,32 +60,31 @@ async function refusal(request: FastifyRequest, options: GuardOptions): Promise<
   if (!reads && !isOwnForm(request.headers))
     return { status: 403, text: 'This form was not sent from a page of this server.' }
   if (request.routeOptions.config?.open === true) return null
-  return await refusalOfCredential(request, options)
+  return refusalOfCredential(request, options)
 }
 
-async function refusalOfCredential(
-  request: FastifyRequest,
-  { adminToken, guesses }: GuardOptions,
-): Promise<Refusal | null> {
+function refusalOfCredential(request: FastifyRequest, { adminToken, guesses }: GuardOptions): Refusal | null {
   if (adminToken === null) return null // then only loopback can reach us
-  const shown = credentialOf(request.headers)
-  const verdict = shown === null ? null : await guesses(request.ip, shown, () => isRight(adminToken, shown, new Date()))
-  if (verdict?.kind === 'right') return null
-  if (verdict?.kind === 'wait')
-    return { status: 429, text: 'Too many wrong tokens were sent from your address.', retryAfterS: verdict.seconds }
+  const shown = credentialIn(request.headers.authorization)
+  const verdict = shown === null ? 'wrong' : guesses(request.ip, () => isToken(adminToken, shown.token))
+  if (verdict === 'right') return null
+  if (verdict !== 'wrong')
+    return { status: 429, text: 'Too many wrong tokens were sent from your address.', retryAfterS: verdict }
   return {
     status: 401,
-    text: 'This page needs the token in ADMIN_TOKEN. Send it as "Authorization: Bearer …", or sign in at /sign-in.',
+    text: 'This page needs the token in ADMIN_TOKEN: in a browser as the password, with any user name; from a program as "Authorization: Bearer …".',
   }
 }
 
 function refuse(request: FastifyRequest, reply: FastifyReply, { status, text, retryAfterS }: Refusal): FastifyReply {
-  const wantsPage = request.headers.accept?.includes('text/html') === true
+  const isBrowser = request.headers.accept?.includes('text/html') === true
   if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS))
-  // A page that refreshes itself with an expired session must not count as guessing.
-  if (status === 401 && sessionOf(request.headers.cookie)) reply.header('set-cookie', sessionCookie('', false))
-  if (status === 401 && wantsPage) return reply.redirect(signInPath(request.url), 303)
-  if (status === 401) reply.header('www-authenticate', 'Bearer realm="boat-mirror"')
+  // A browser asks for it with a prompt of its own; programs are not led to send it as a password.
+  if (status === 401)
+    reply.header(
+      'www-authenticate',
+      `${isBrowser ? 'Basic' : 'Bearer'} realm="boat-mirror"${isBrowser ? ', charset="UTF-8"' : ''}`,
+    )
   if (status === 405) reply.header('allow', 'GET, HEAD')
   return reply.code(status).type('text/plain; charset=utf-8').send(`${text}\n`)
 }
@@ -97,7 +93,7 @@ function refuse(request: FastifyRequest, reply: FastifyReply, { status, text, re
 export function guard(server: FastifyInstance, options: GuardOptions): void {
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(headers)
-    const refused = await refusal(request, options)
+    const refused = refusal(request, options)
     if (refused !== null) return refuse(request, reply, refused)
   })
 }

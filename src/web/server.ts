@@ -9,7 +9,6 @@ import { type OperatorContext, sharedRead } from './context.ts'
 import { registerDecisionPages } from './decision-pages.ts'
 import { decidesOf, isDetailRoute, registerDetailPages } from './detail-pages.ts'
 import { guard } from './guard.ts'
-import { createGuesses } from './guesses.ts'
 import { registerHealth } from './health.ts'
 import { type JobCounts, openJobCounts } from './job-counts.ts'
 import { createMetrics } from './metrics.ts'
@@ -17,7 +16,7 @@ import { createFactsReader } from './page-facts.ts'
 import { renderPage, renderTrouble } from './pages/status-page.ts'
 import { icon, liveScript } from './parts/live-script.ts'
 import { styleSheet } from './parts/style.ts'
-import { registerSignIn } from './sign-in.ts'
+import { createGuesses } from './token.ts'
 
 const factsMaxAgeMs = 1_000
 
@@ -53,21 +52,19 @@ function registerAssets(server: FastifyInstance): void {
 function registerPages(server: FastifyInstance, context: OperatorContext, jobs: JobCounts): void {
   const facts = sharedRead(createFactsReader(context), factsMaxAgeMs)
   const { host, adminToken } = context.config
-  const guesses = createGuesses()
-  guard(server, { host, adminToken, guesses })
+  guard(server, { host, adminToken, guesses: createGuesses() })
   registerAssets(server)
-  registerSignIn(server, adminToken, guesses)
   registerHealth(server, context)
   const metrics = createMetrics({ context, facts, jobs: jobs.read })
   context.onCall(metrics.observe)
 
   server.setReplySerializer((value) => stringifyJson(value))
   server.get('/', async (request, reply) => {
-    const page = renderPage(await facts(), { signedIn: adminToken !== null, decides: decidesOf(adminToken, request) })
+    const page = renderPage(await facts(), decidesOf(adminToken, request))
     return reply.type('text/html; charset=utf-8').send(page)
   })
   registerDetailPages(server, context, facts)
-  registerDecisionPages(server, context, guesses)
+  registerDecisionPages(server, context)
   server.get('/api/status', () => context.readStatus())
   server.get('/metrics', async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()))
   server.setNotFoundHandler((_request, reply) =>

@@ -6,7 +6,7 @@ import { buildRequest, buildTarget } from '../../src/api/wire/request.ts'
 import { wishesIn } from '../../src/discovery/auth.ts'
 import { challenge, credentialIn } from '../../src/serve/access/credential.ts'
 import { gathered } from '../../src/serve/access/gathered.ts'
-import { createTokenLimit } from '../../src/serve/access/token-limit.ts'
+import { createLimit, requestLimit } from '../../src/serve/access/limit.ts'
 import type { AuthSetting } from '../../src/settings.ts'
 
 const token = 'bmt_17_0123456789abcdefghijklmnopqrstuvwxyzABCDE-_'
@@ -64,11 +64,11 @@ describe('the limit of a token', () => {
         fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 200 }),
         (perSecond, steps) => {
           let at = 0
-          const limit = createTokenLimit(perSecond, () => at)
+          const limit = createLimit({ burst: perSecond, perSecond, now: () => at })
           const gone: number[] = []
           for (const step of steps) {
             at += step
-            if (limit('1') === null) gone.push(at)
+            if (limit.take('1') === 0) gone.push(at)
           }
           for (const [first, from] of gone.entries())
             for (const [last, to] of gone.entries())
@@ -83,19 +83,20 @@ describe('the limit of a token', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), (perSecond) => {
         let at = 0
-        const limit = createTokenLimit(perSecond, () => at)
-        for (let n = 0; n < perSecond; n++) expect(limit('1')).toBeNull()
-        const seconds = limit('1')
-        expect(limit('2')).toBeNull()
-        at += (seconds ?? 0) * 1_000
-        expect(limit('1')).toBeNull()
+        const limit = createLimit({ burst: perSecond, perSecond, now: () => at })
+        for (let n = 0; n < perSecond; n++) expect(limit.take('1')).toBe(0)
+        const seconds = limit.take('1')
+        expect(limit.take('2')).toBe(0)
+        expect(limit.wait('1')).toBe(seconds)
+        at += seconds * 1_000
+        expect(limit.take('1')).toBe(0)
       }),
     )
   })
 
   it('is none where SERVE_RATE_LIMIT is not set', () => {
-    const limit = createTokenLimit(null)
-    expect(Array.from({ length: 10_000 }, () => limit('1')).every((wait) => wait === null)).toBe(true)
+    const limit = requestLimit(null)
+    expect(Array.from({ length: 10_000 }, () => limit.take('1')).every((wait) => wait === 0)).toBe(true)
   })
 })
 

@@ -1,42 +1,15 @@
-// Decisions on the pages: who may, what is shown first, and that each form counts once, for its session, target and plan.
+// Decisions on the pages: who may, what is shown first, and that each plan is decided once.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { changeActions } from '../../src/web/actions.ts'
-import { formSeconds, issueForm, readForm, typedName } from '../../src/web/forms.ts'
-import { cookieName, issueSession } from '../../src/web/session.ts'
+import { typedName } from '../../src/web/decision-pages.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { letWait, type Waiting } from './decisions-rig.ts'
 import { openPages, type Pages, textOf } from './pages-rig.ts'
 
 const token = 'a-token-of-sixteen-and-more'
-const now = new Date('2030-05-01T12:00:00Z')
-const later = (seconds: number): Date => new Date(now.getTime() + seconds * 1_000)
-
-describe('a form', () => {
-  const bound = { session: 'one', path: '/changes/1/retry' }
-  const form = issueForm(token, bound, { plan: 'abc', asksToken: false }, now)
-  const cases = [
-    ['is good at once', bound, form, now, 'good'],
-    ['is good for five minutes', bound, form, later(formSeconds), 'good'],
-    ['is old after that', bound, form, later(formSeconds + 1), 'old'],
-    ['is of its session alone', { ...bound, session: 'two' }, form, now, 'wrong'],
-    ['is of what it decides alone', { ...bound, path: '/changes/2/retry' }, form, now, 'wrong'],
-    ['is of its plan alone', bound, form.replace('.abc.', '.abd.'), now, 'wrong'],
-    ['can not be made younger', bound, form.replace(/^\d+/, String(later(600).getTime() / 1_000)), now, 'wrong'],
-    ['can not be made to ask for no token', bound, form.replace('plain', 'token'), now, 'wrong'],
-    ['needs its signature', bound, form.slice(0, form.lastIndexOf('.')), now, 'wrong'],
-  ] as const
-  for (const [name, of, given, at, kind] of cases)
-    it(name, () => expect(readForm(token, of, given, at).kind).toBe(kind))
-
-  it('is never something made up, and a new token ends all of them', () => {
-    fc.assert(fc.property(fc.string(), (text) => readForm(token, bound, text, now).kind === 'wrong'))
-    expect(readForm(`${token}2`, bound, form, now).kind).toBe('wrong')
-  })
-})
-
 describe('a name that is typed', () => {
   it('is kept as unproven, in one short line', () =>
     fc.assert(
@@ -61,7 +34,7 @@ describe('pages on which a person decides', () => {
   let pages: Pages
   let open: Pages
   let waiting: Waiting
-  const cookie = `${cookieName}=${issueSession(token, new Date())}`
+  const authorization = `Basic ${Buffer.from(`ann:${token}`).toString('base64')}`
   beforeAll(async () => {
     mirror = await openTestMirror({ size: 20 })
     await mirror.sync({ streams: ['rentals'] })
@@ -83,8 +56,8 @@ describe('pages on which a person decides', () => {
     (await mirror.app.database.pool.query(text, values)).rows
   const decisions = () => query('select what, target, who, via, error from sync.decisions order by id')
 
-  const look = async (path: string): Promise<string> => (await pages.get(path, { cookie })).text()
-  const formOn = (page: string): string => /name="form" value="([^"]+)"/.exec(page)?.[1] ?? ''
+  const look = async (path: string): Promise<string> => (await pages.get(path, { authorization })).text()
+  const planOn = (page: string): string => /name="plan" value="([^"]+)"/.exec(page)?.[1] ?? ''
   const post = (
     path: string,
     fields: Readonly<Record<string, string>>,
@@ -94,11 +67,11 @@ describe('pages on which a person decides', () => {
       method: 'POST',
       body: new URLSearchParams(fields).toString(),
       redirect: 'manual',
-      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: pages.url, cookie, ...headers },
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: pages.url, authorization, ...headers },
     })
-  /** Looks, and sends the form that is shown. */
+  /** Looks, and decides the plan that is shown. */
   const decide = async (path: string, fields: Readonly<Record<string, string>> = {}): Promise<Response> =>
-    await post(path, { form: formOn(await look(path)), who: 'Ann', ...fields })
+    await post(path, { plan: planOn(await look(path)), who: 'Ann', ...fields })
 
   it('show first what happens: both sides, what is sent, which records go', async () => {
     const conflict = textOf(await look(`/changes/${waiting.conflict}/local`))
@@ -129,10 +102,10 @@ describe('pages on which a person decides', () => {
       ['/streams/harbours/resume', 'resume', 'stream:harbours'],
     ] as const
     for (const [path] of cases) {
-      const form = formOn(await look(path))
-      const answer = await post(path, { form, who: ' Ann\n' })
+      const plan = planOn(await look(path))
+      const answer = await post(path, { plan, who: ' Ann\n' })
       expect([answer.status, answer.headers.get('location')], path).toEqual([303, path.slice(0, path.lastIndexOf('/'))])
-      const again = await post(path, { form, who: 'Ann' })
+      const again = await post(path, { plan, who: 'Ann' })
       expect([409, 422], `${path} once more`).toContain(again.status)
     }
     expect(await decisions()).toEqual(
@@ -155,71 +128,56 @@ describe('pages on which a person decides', () => {
     expect(await decisions()).toMatchObject([{ what: 'took_effect', error: null }])
   })
 
-  it('refuse a form of another session, target or site, one that is not there, and one without a name', async () => {
+  it('refuse a form of another site, of nowhere, without a plan, a name or the token', async () => {
     const path = `/changes/${waiting.failed}/retry`
-    const form = formOn(await look(path))
-    const other = `${cookieName}=${issueSession(token, new Date(Date.now() - 60_000))}`
+    const plan = planOn(await look(path))
+    const other = planOn(await look(`/changes/${waiting.conflict}/retry`))
+    const form = { plan, who: 'Ann' }
     const statuses = [
-      (await post(path, { form, who: 'Ann' }, { cookie: other })).status,
-      (await post(`/changes/${waiting.failed}/cancel`, { form, who: 'Ann' })).status,
+      (await post(path, form, { origin: 'https://evil.example' })).status,
+      (await post(path, form, { origin: 'null' })).status,
+      (await post(path, form, { origin: '' })).status,
+      (await post(path, form, { 'sec-fetch-site': 'cross-site' })).status,
       (await post(path, { who: 'Ann' })).status,
-      (await post(path, { form, who: 'Ann' }, { origin: 'https://evil.example' })).status,
-      (await post(path, { form, who: 'Ann' }, { 'sec-fetch-site': 'cross-site' })).status,
-      (await post(path, { form, who: ' ' })).status,
-      (await post(path, { form, who: 'Ann' }, { cookie: '' })).status,
-      (await post(path, { form, who: 'Ann' }, { cookie: '', authorization: `Bearer ${token}` })).status,
+      (await post(path, { ...form, plan: other })).status,
+      (await post(path, { ...form, who: ' ' })).status,
+      (await post(path, form, { authorization: '' })).status,
+      (await post(path, form, { authorization: `Bearer ${token}` })).status,
     ]
-    expect(statuses).toEqual([403, 403, 403, 403, 403, 422, 401, 403])
+    expect(statuses).toEqual([403, 403, 403, 403, 422, 409, 422, 401, 403])
     expect(await decisions()).toEqual([])
-  })
-
-  it('ask for the token where the form is older than five minutes', async () => {
-    const path = `/changes/${waiting.failed}/cancel`
-    const session = cookie.slice(cookieName.length + 1)
-    const [{ plan = '' } = {}] = (await query('select plan from outbox.changes where id = $1', [waiting.failed])) as {
-      plan: string
-    }[]
-    const old = issueForm(token, { session, path }, { plan, asksToken: false }, new Date(Date.now() - 301_000))
-    const asked = await post(path, { form: old, who: 'Ann' })
-    const page = await asked.text()
-    expect(asked.status).toBe(401)
-    expect(textOf(page)).toContain('This page is older than five minutes.')
-    expect(page).toContain('value="Ann"')
-    expect((await post(path, { form: formOn(page), who: 'Ann' })).status).toBe(401)
-    expect((await post(path, { form: formOn(page), who: 'Ann', token: 'not the token at all' })).status).toBe(401)
-    expect(await decisions()).toEqual([])
-    expect((await post(path, { form: formOn(page), who: 'Ann', token })).status).toBe(303)
-    expect(await decisions()).toMatchObject([{ what: 'cancel' }])
   })
 
   it('show it again where the plan has changed, and say so where nothing is left to decide', async () => {
     const path = `/changes/${waiting.conflict}/remote`
-    const form = formOn(await look(path))
+    const plan = planOn(await look(path))
     await query(
       `update outbox.queue set conflict = jsonb_set(conflict, '{orderLink,remote}', '"https://example.com/newest"')
       where id = $1`,
       [waiting.conflict],
     )
-    const answer = await post(path, { form, who: 'Ann' })
+    const answer = await post(path, { plan, who: 'Ann' })
     const page = textOf(await answer.text())
     expect(answer.status).toBe(409)
     expect(page).toContain(`Change ${waiting.conflict} has changed since you reviewed it`)
     expect(page).toContain('https://example.com/newest')
     expect((await decide(path)).status).toBe(303)
     expect(textOf(await look(path))).toContain('There is nothing to decide')
-    expect((await pages.get('/changes/999999/retry', { cookie })).status).toBe(404)
-    expect((await pages.get(`/changes/${waiting.conflict}/release`, { cookie })).status).toBe(404)
+    expect((await pages.get('/changes/999999/retry', { authorization })).status).toBe(404)
+    expect((await pages.get(`/changes/${waiting.conflict}/release`, { authorization })).status).toBe(404)
   })
 
-  it('show values and buttons to sessions alone, in no frame', async () => {
+  it('show values and buttons to browsers alone, in no frame', async () => {
     const bearer = { authorization: `Bearer ${token}` }
     expect((await pages.get(`/changes/${waiting.conflict}/local`, bearer)).status).toBe(403)
     expect((await pages.get(`/changes/${waiting.conflict}/local`)).status).toBe(401)
     for (const path of [`/changes/${waiting.conflict}`, `/runs/${waiting.run}`, '/streams/rentals']) {
-      expect(textOf(await (await pages.get(path, bearer)).text()), path).toContain('sign in with the token')
+      expect(textOf(await (await pages.get(path, bearer)).text()), path).toContain(
+        'open them in a browser and enter the token',
+      )
       expect(await look(path), path).toContain('class="action"')
     }
-    const { headers } = await pages.get(`/changes/${waiting.conflict}/local`, { cookie })
+    const { headers } = await pages.get(`/changes/${waiting.conflict}/local`, { authorization })
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
     expect(headers.get('x-frame-options')).toBe('DENY')
     expect(headers.get('cache-control')).toBe('no-store')

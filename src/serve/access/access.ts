@@ -9,10 +9,9 @@ import { isLoopback } from '../../hosts.ts'
 import type { Caller } from '../types.ts'
 import { type CredentialSource, challenge, credentialIn } from './credential.ts'
 import { gathered } from './gathered.ts'
+import { type Limit, requestLimit, wrongTokenLimit } from './limit.ts'
 import { isSecretOf, tokenParts } from './secrets.ts'
-import { createTokenLimit } from './token-limit.ts'
 import { findTokens, type KnownToken } from './tokens.ts'
-import { createWrongTokens, type WrongTokens } from './wrong-tokens.ts'
 
 /** The part of a request that access reads. A request of fastify fits. */
 export type AccessRequest = CredentialSource & {
@@ -46,7 +45,7 @@ type Parts = {
   readonly db: Queryable
   readonly settings: AccessSettings
   /** Shared with calendars. */
-  readonly wrongTokens?: WrongTokens
+  readonly wrongTokens?: Limit
 }
 
 /** Is it a refusal? */
@@ -81,10 +80,10 @@ const callerOfToken = ({ id, name, role, companies, personal, write, hash, histo
 })
 
 /** Opens access: nothing to close. */
-export function openAccess({ db, settings, wrongTokens = createWrongTokens() }: Parts): Access {
+export function openAccess({ db, settings, wrongTokens = wrongTokenLimit() }: Parts): Access {
   const { auth, host, perSecond } = settings
   const isOpenToLocal = isLoopback(host)
-  const limit = createTokenLimit(perSecond)
+  const limit = requestLimit(perSecond)
   const find = gathered((ids) => findTokens(db, ids))
 
   const unauthorized = (detail: string, isWrong: boolean): AccessRefusal => ({
@@ -109,13 +108,13 @@ export function openAccess({ db, settings, wrongTokens = createWrongTokens() }: 
       }
       const token = await tokenOf(credential)
       if (token === null) {
-        const wait = await wrongTokens(request.ip)
-        if (wait !== null) return tooMany('Too many wrong access tokens came from this address.', wait)
+        const wait = wrongTokens.take(request.ip)
+        if (wait > 0) return tooMany('Too many wrong access tokens came from this address.', wait)
         return unauthorized('This access token is not valid.', true)
       }
       if (token.state === 'expired') return unauthorized('This access token has expired.', true)
-      const seconds = limit(token.id)
-      if (seconds !== null) return tooMany('This access token has sent too many requests.', seconds)
+      const seconds = limit.take(token.id)
+      if (seconds > 0) return tooMany('This access token has sent too many requests.', seconds)
       if (token.state === 'no role')
         return {
           status: 503,

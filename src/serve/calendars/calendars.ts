@@ -6,8 +6,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Clock, dateIn } from '../../clock.ts'
 import type { Database } from '../../database/database.ts'
 import { opensCalendar } from '../access/calendar-keys.ts'
-import { createTokenLimit } from '../access/token-limit.ts'
-import type { WrongTokens } from '../access/wrong-tokens.ts'
+import { type Limit, requestLimit } from '../access/limit.ts'
 import { problem } from '../problem.ts'
 import { send as sendAnswer } from '../writes/http.ts'
 import { namesTag } from '../writes/tags.ts'
@@ -27,7 +26,7 @@ export type CalendarParts = {
     readonly perSecond: number | null
   }
   /** Shared with access. */
-  readonly wrongTokens: WrongTokens
+  readonly wrongTokens: Limit
 }
 
 type CalendarRequest = {
@@ -44,7 +43,7 @@ const refuse = (reply: FastifyReply, status: number, detail: string): FastifyRep
 /** Puts calendars on a server. They ask for no token: the key in the address is what opens one. */
 export function registerCalendars(app: FastifyInstance, parts: CalendarParts): void {
   const { database, settings, wrongTokens } = parts
-  const limit = createTokenLimit(settings.perSecond)
+  const limit = requestLimit(settings.perSecond)
 
   app.get<CalendarRequest>('/calendars/:file', async (request, reply) => {
     const { file } = request.params
@@ -53,13 +52,12 @@ export function registerCalendars(app: FastifyInstance, parts: CalendarParts): v
     const isOpen =
       resourceId !== null && typeof key === 'string' && (await opensCalendar(database.pool, resourceId, key))
     if (!isOpen) {
-      const wait = await wrongTokens(request.ip)
-      if (wait !== null)
-        return refuse(reply.header('retry-after', wait), 429, 'Too many wrong keys came from this address.')
+      const wait = wrongTokens.take(request.ip)
+      if (wait > 0) return refuse(reply.header('retry-after', wait), 429, 'Too many wrong keys came from this address.')
       return refuse(reply, 404, 'There is no calendar at this address, or its key is not valid.')
     }
-    const wait = limit(resourceId)
-    if (wait !== null) return refuse(reply.header('retry-after', wait), 429, 'This key has sent too many requests.')
+    const wait = limit.take(resourceId)
+    if (wait > 0) return refuse(reply.header('retry-after', wait), 429, 'This key has sent too many requests.')
     if (settings.calendarYears === 0)
       return refuse(reply, 501, 'The calendars of the API are not mirrored: CALENDAR_YEARS is 0.')
     const boat = await readAtOnce(database, resourceId)

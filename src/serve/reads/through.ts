@@ -43,8 +43,8 @@ const retryAfterS = 10
 const longestMs = 5_000
 
 /**
- * So many a minute for each token, by a sliding minute. The fixed windows of rate-limiter-flexible would let twice as many pass within
- * a minute, and these reach the API.
+ * So many a minute for each token, by a sliding minute. A fixed window, or a bucket that is full, would let twice as many reach the
+ * API within a minute.
  */
 function minuteLimit(limit: number, now: () => number): (token: string) => number | null {
   const taken = new Map<string, number[]>()

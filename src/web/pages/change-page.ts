@@ -40,7 +40,7 @@ const neighbourRow = (each: ChangeDetails['neighbours']['waitsFor'][number], how
 /** The whole page. */
 export function renderChangePage(
   { change, neighbours, decisions }: ChangeDetails,
-  { now, version, signedIn, decides }: PageContext,
+  { now, version, decides }: PageContext,
 ): string {
   const { id, status } = change
   const kind = kindOf(writeNamed(change.operation))
@@ -76,5 +76,5 @@ export function renderChangePage(
       none: 'No other change waits for this one, and it waits for none.',
     }),
   ]
-  return frame({ title: `Change ${id}`, signedIn, now, version, sections })
+  return frame({ title: `Change ${id}`, now, version, sections })
 }

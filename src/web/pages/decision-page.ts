@@ -1,5 +1,5 @@
 // The page that shows the effect of a decision before it is made: both sides of a conflict, what is sent again, which
-// records are deleted. It is the only page that shows values, and only to a session signed in with the token. Pure.
+// records are deleted. It is the only page that shows values, and only to a browser that was given the token. Pure.
 
 import { descendantsOf } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -10,7 +10,6 @@ import type { Preview } from '../../outbox/preview.ts'
 import type { Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'
 import type { ActionName } from '../actions.ts'
-import { longestName } from '../forms.ts'
 import { cell, frame, headline, listing, type Tone } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import type { PageContext } from './page-context.ts'
@@ -27,16 +26,18 @@ export type Subject = {
 
 type Form = {
   readonly path: string
-  /** Signed: see `web/forms.ts`. */
-  readonly form: string
+  /** What was reviewed: the functions of SQL decide it once, and only as long as it is the present one. */
+  readonly plan: string
   readonly button: string
-  readonly asksToken: boolean
   /** Why the form that was posted was not taken; empty: none was. */
   readonly problem: string
   /** What was typed before. */
   readonly who: string
   readonly resultId: string
 }
+
+/** The longest name that is kept. */
+export const longestName = 60
 
 const shown = (value: unknown): string => oneLine(stringifyJson(value), 200)
 
@@ -190,7 +191,7 @@ export function streamSubject(name: ActionName, stream: StreamDef): Subject {
 }
 
 /** The form; a button that is there is the only one, so that Enter sends it. */
-function formSection({ path, form, button, asksToken, problem, who, resultId }: Form, subject: Subject): Html {
+function formSection({ path, plan, button, problem, who, resultId }: Form, subject: Subject): Html {
   const id = subject.resultId
   return html`<section class="decide" aria-labelledby="decide"><h2 id="decide">Decide</h2>
 <form method="post" action="${path}">
@@ -200,13 +201,9 @@ ${
   id !== undefined &&
   html`<label for="result-id">Id of the record that the change created${id === 'asked' && ' (leave empty if unknown)'}</label>
 <input id="result-id" name="resultId" inputmode="numeric" pattern="[0-9]{1,18}" value="${resultId}"${id === 'needed' && html` required`}>`
-}${
-  asksToken &&
-  html`<label for="token">Token (ADMIN_TOKEN)</label>
-<input id="token" name="token" type="password" autocomplete="current-password" required>`
 }
 <p class="wrong" role="alert">${problem}</p>
-<button name="form" value="${form}">${button}</button> <a href="${subject.back}">Cancel</a></form></section>`
+<button name="plan" value="${plan}">${button}</button> <a href="${subject.back}">Cancel</a></form></section>`
 }
 
 type Shown = {
@@ -224,16 +221,16 @@ export function renderDecisionPage({ subject, title, does, tone, form }: Shown, 
     ...subject.sections,
     formSection(form, subject),
   ]
-  return frame({ title, signedIn: true, now, version, sections, isLive: false })
+  return frame({ title, now, version, sections, isLive: false })
 }
 
 type Refused = { readonly title: string; readonly why: string; readonly back: string }
 
 /** The page where there is nothing to decide, or deciding is not allowed. */
-export function renderRefusal({ title, why, back }: Refused, { now, version, signedIn }: PageContext): string {
+export function renderRefusal({ title, why, back }: Refused, { now, version }: PageContext): string {
   const sections = [
     headline({ tone: 'mute', title, detail: why, facts: [] }),
     html`<section aria-label="Back"><p><a href="${back}">Back</a></p></section>`,
   ]
-  return frame({ title, signedIn, now, version, sections, isLive: false })
+  return frame({ title, now, version, sections, isLive: false })
 }

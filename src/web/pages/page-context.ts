@@ -2,7 +2,6 @@
 export type PageContext = {
   readonly now: Date
   readonly version: string
-  readonly signedIn: boolean
-  /** Whether the reader may decide: `here`, after signing in, or not before ADMIN_TOKEN is set. */
+  /** Whether the reader may decide: `here`, in a browser that sent the token, or not before ADMIN_TOKEN is set. */
   readonly decides: 'here' | 'sign-in' | 'off'
 }

@@ -10,7 +10,7 @@ import type { PageContext } from './page-context.ts'
 import { reasonOf } from './stream-page.ts'
 
 /** The whole page. */
-export function renderQuarantinePage(bad: QuarantineFacts, { now, version, signedIn }: PageContext): string {
+export function renderQuarantinePage(bad: QuarantineFacts, { now, version }: PageContext): string {
   const { id, stream, key, endpoint } = bad
   const sections = [
     headline({
@@ -27,5 +27,5 @@ export function renderQuarantinePage(bad: QuarantineFacts, { now, version, signe
     }),
     html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>${commandRow([`quarantine show ${id}`, `quarantine retry ${id}`])}</section>`,
   ]
-  return frame({ title: `Quarantined record ${id}`, signedIn, now, version, sections })
+  return frame({ title: `Quarantined record ${id}`, now, version, sections })
 }

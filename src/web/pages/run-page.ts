@@ -37,7 +37,7 @@ export const askerOf = ({ trigger }: Run): string => askers[trigger] ?? trigger
 /** The whole page. */
 export function renderRunPage(
   { run, tasks, held, decisions }: RunDetails & { readonly decisions: readonly Decision[] },
-  { now, version, signedIn, decides }: PageContext,
+  { now, version, decides }: PageContext,
 ): string {
   const isOpen = decisions.some(({ doneAt }) => doneAt === null)
   const names = held.count > 0 && !isOpen ? (['release'] as const) : []
@@ -102,5 +102,5 @@ export function renderRunPage(
         none: '',
       }),
   ]
-  return frame({ title: `Run ${run.id}`, signedIn, now, version, sections: sections.filter((each) => each !== false) })
+  return frame({ title: `Run ${run.id}`, now, version, sections: sections.filter((each) => each !== false) })
 }

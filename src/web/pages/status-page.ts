@@ -53,8 +53,8 @@ ${quota === null ? '' : html`<div><dt>Quota</dt><dd>${usedText(quota)} <span cla
 </dl>`
 }
 
-/** The whole page. `signedIn`: a session can be ended. */
-export function renderPage(facts: PageFacts, { signedIn, decides }: Pick<PageContext, 'signedIn' | 'decides'>): string {
+/** The whole page. */
+export function renderPage(facts: PageFacts, decides: PageContext['decides']): string {
   const { tone, sentence } = verdictOf(facts.status)
   const title = sentence.replaceAll('`', '').replace(/\.$/, '')
   const sections = [
@@ -71,7 +71,7 @@ ${placesList(facts)}</section>`,
     fleetSection(facts),
     workersSection(facts),
   ]
-  return frame({ title, signedIn, now: facts.now, version: facts.version, sections, isHome: true })
+  return frame({ title, now: facts.now, version: facts.version, sections, isHome: true })
 }
 
 /** What is shown while the database does not answer; the page keeps trying. */

@@ -74,7 +74,7 @@ function summary(facts: PageFacts, { stream }: StreamDetails): Html {
 export function renderStreamPage(
   facts: PageFacts,
   details: StreamDetails & { readonly decisions: readonly Decision[] },
-  { signedIn, decides }: Pick<PageContext, 'signedIn' | 'decides'>,
+  { decides }: Pick<PageContext, 'decides'>,
 ): string {
   const { status, now, version } = facts
   const { stream, runs, quarantine, endpoints, history } = details
@@ -129,5 +129,5 @@ export function renderStreamPage(
         : endpointsTable(called, now)
     }${reads.length > 0 && html`<p class="note">Endpoints that may return data that the mirror already has</p>${readsTable(reads, now)}`}</section>`,
   ]
-  return frame({ title: stream.name, signedIn, now, version, sections: sections.filter((each) => each !== false) })
+  return frame({ title: stream.name, now, version, sections: sections.filter((each) => each !== false) })
 }

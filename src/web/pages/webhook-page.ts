@@ -60,11 +60,10 @@ export type WebhookFacts = {
 /** The whole page. */
 export const renderWebhookPage = (
   { webhook, deliveries }: WebhookFacts,
-  { now, version, signedIn }: Omit<PageContext, 'decides'>,
+  { now, version }: Omit<PageContext, 'decides'>,
 ): string =>
   frame({
     title: 'Webhook',
-    signedIn,
     now,
     version,
     sections: [

@@ -13,7 +13,7 @@ const outcomeOf = ({ doneAt, error }: Decision): string =>
 
 const hints = {
   off: 'To make decisions on these pages, set ADMIN_TOKEN (16 characters or more) and restart the worker.',
-  'sign-in': 'To make decisions on these pages, sign in with the token.',
+  'sign-in': 'To make decisions on these pages, open them in a browser and enter the token.',
   here: 'Each action shows its effect before you confirm it.',
 } as const
 

@@ -7,8 +7,6 @@ export type Tone = 'ok' | 'warn' | 'bad' | 'busy' | 'mute'
 
 type PageFrame = {
   readonly title: string
-  /** A session can be ended. */
-  readonly signedIn: boolean
   readonly now: Date
   readonly version: string
   readonly sections: readonly Html[]
@@ -19,13 +17,11 @@ type PageFrame = {
 }
 
 /** A page of sections under the heading of its first. */
-export function frame({ title, signedIn, now, version, sections, isHome = false, isLive = true }: PageFrame): string {
+export function frame({ title, now, version, sections, isHome = false, isLive = true }: PageFrame): string {
   const body = html`<a class="skip" href="#main">Skip to the ${isHome ? 'status' : 'content'}</a>
 <header>
 <p class="brand">Boat Mirror</p>
-<nav aria-label="Pages">${!isHome && html`<a href="/">Status</a> `}<a href="/api/status">JSON</a> <a href="/metrics">Metrics</a>${
-    signedIn && html` <form method="post" action="/sign-out"><button>Sign out</button></form>`
-  }</nav>
+<nav aria-label="Pages">${!isHome && html`<a href="/">Status</a> `}<a href="/api/status">JSON</a> <a href="/metrics">Metrics</a></nav>
 </header>
 <main id="main" tabindex="-1">
 <div id="live">

@@ -39,10 +39,6 @@ function morph(from, to) {
 
 async function refresh() {
   const answer = await fetch(location.pathname, { headers: { accept: 'text/html' }, cache: 'no-store', signal: AbortSignal.timeout(15000) })
-  if (answer.redirected) {
-    location.assign(answer.url)
-    return
-  }
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
   const fresh = page.getElementById('live')
   if (fresh === null) throw new Error('this is not the status page')

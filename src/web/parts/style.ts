@@ -141,11 +141,6 @@ button{font:inherit;color:var(--link);background:none;border:1px solid var(--lin
 .decide input{width:100%;max-width:420px;font:inherit;color:inherit;background:var(--ground);border:1px solid var(--mute);border-radius:7px;padding:9px 12px}
 .decide button{margin:8px 14px 0 0;padding:8px 18px;border-color:var(--link)}
 .decide .wrong{color:var(--bad);min-height:24px;margin-top:8px}
-.sign-in{max-width:400px;margin:12vh auto}
-.sign-in label{display:block;margin:14px 0 4px}
-.sign-in input{width:100%;font:inherit;color:inherit;background:var(--ground);border:1px solid var(--mute);border-radius:7px;padding:9px 12px}
-.sign-in button{margin-top:14px;padding:8px 18px}
-.sign-in .wrong{color:var(--bad);min-height:24px;margin-top:8px}
 @media (max-width:720px){
 header,main{padding:0 12px}
 header{padding-top:12px}

@@ -4,7 +4,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import ICAL from 'ical.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createCalendarKey, revokeCalendarKey } from '../../../src/serve/access/calendar-keys.ts'
-import { createWrongTokens } from '../../../src/serve/access/wrong-tokens.ts'
+import { wrongTokenLimit } from '../../../src/serve/access/limit.ts'
 import { type CalendarParts, registerCalendars } from '../../../src/serve/calendars/calendars.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/mirror.ts'
 import { openMirror, rowOf, tableOf } from '../../helpers/rows.ts'
@@ -25,7 +25,7 @@ afterAll(async () => {
 function serve(settings: Partial<CalendarParts['settings']> = {}, database = mirror.app.database): FastifyInstance {
   const server = Fastify()
   const { clock } = mirror.app
-  const wrongTokens = createWrongTokens({ perAddress: 20, seconds: 60 })
+  const wrongTokens = wrongTokenLimit(20)
   const all = { timeZone: 'UTC', calendarYears: 2, perSecond: null, ...settings }
   registerCalendars(server, { database, clock, wrongTokens, settings: all })
   servers.push(server)
