@@ -4,7 +4,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createLimit } from '../serve/access/limit.ts'
 
-/** The token of a request; `basic`: a browser sent it, for somebody who typed it. */
+/** The token of a request; `basic`: a browser sent it, after an operator typed it. */
 export type Credential = { readonly kind: 'bearer' | 'basic'; readonly token: string }
 
 /** Reads an Authorization header; null: there is no token in it. The user's name of Basic may be any. */
@@ -26,7 +26,7 @@ type GuessLimits = {
   readonly now?: () => number
 }
 
-/** Judges a token. @returns seconds to wait before any token of this address is looked at. */
+/** Judges a token. @returns seconds to wait before any token of this address is checked. */
 export type Guesses = (address: string, isRight: () => boolean) => 'right' | 'wrong' | number
 
 const remembered = 1_000
