@@ -21,6 +21,7 @@ import { repeatingReads } from '../sync/due/reads.ts'
 import { shownAddress } from '../text.ts'
 import { checkPooler } from './check-pooler.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
+import { missingDatabase } from './worker-mark.ts'
 
 /** Where the queue on Postgres works, and through what. */
 export type Direct = { readonly databaseUrl: string; readonly pooling: Pooling }
@@ -39,8 +40,14 @@ export async function checkDatabase(config: Config, log: Logger, findings: Findi
   const dispose = async (): Promise<void> => {
     for (const close of closers.reverse()) await close()
   }
+  const nothing = { direct: null, database: null, current: false, [Symbol.asyncDispose]: dispose }
   let url: string | null = null
   try {
+    const missing = await missingDatabase(config)
+    if (missing !== null) {
+      findings.push(warn('database', missing.message, missing.remedy ?? ''))
+      return nothing
+    }
     const server = await withTls(await openDatabaseServer(config, log), log)
     closers.push(() => server.close())
     url = server.url
@@ -61,7 +68,7 @@ export async function checkDatabase(config: Config, log: Logger, findings: Findi
     return { direct, database, current: isCurrent(schema), [Symbol.asyncDispose]: dispose }
   } catch (error) {
     findings.push(failed('database', translateDatabaseError(error, url ?? undefined)))
-    return { direct: null, database: null, current: false, [Symbol.asyncDispose]: dispose }
+    return nothing
   }
 }
 

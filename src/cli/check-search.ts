@@ -1,5 +1,6 @@
 // `check`, the API's half: detects the settings that are not set, then reads the API as a sync would.
 
+import { createSandbox } from '../../sandbox/index.ts'
 import { type Limiter, unlimited } from '../api/admission/rate-limit.ts'
 import { streams } from '../catalog/catalog.ts'
 import { type Config, givenNames } from '../config.ts'
@@ -13,6 +14,7 @@ import { checkApi } from './check-api.ts'
 import { settingsFinding } from './check-settings.ts'
 import type { CommandContext } from './context.ts'
 import { type Finding, failed } from './findings.ts'
+import { knownSandbox } from './sandbox/file.ts'
 import { attachSandbox } from './sandbox/host.ts'
 
 /** The paged lists, rentals first: they are the longest, and the last that an API shows without permission. */
@@ -121,7 +123,9 @@ async function lookAtSandbox(
 ): Promise<readonly Finding[]> {
   const { config, log, signal } = context
   try {
-    const sandbox = await attachSandbox(config.dataDir, log)
+    // One that no worker has begun leaves no trace.
+    const isKnown = (await knownSandbox(config.dataDir)) !== null
+    const sandbox = await (isKnown ? attachSandbox(config.dataDir, log) : createSandbox())
     try {
       return await checkApi({ config, apiUrl: sandbox.url, log, signal, limiter }, database)
     } finally {

@@ -16,7 +16,7 @@ import type { OpenedApp, OpenOptions } from './open.ts'
 import { printError } from './print-error.ts'
 import { isLostResult, printed } from './terminal/unwritten.ts'
 import { logThirdPartyWarnings } from './third-party-warnings.ts'
-import { noteOtherDatabase } from './worker-mark.ts'
+import { seekDatabase } from './worker-mark.ts'
 
 export type { OpenedApp } from './open.ts'
 
@@ -143,7 +143,7 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
 }
 
 async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedDatabase> {
-  await noteOtherDatabase(config, log)
+  await seekDatabase(config, log, false)
   const server = await withTls(await openDatabaseServer(config, log), log)
   const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: 2, log })
   const dispose = async (): Promise<void> => {

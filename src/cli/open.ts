@@ -4,22 +4,25 @@ import { type App, type AppOptions, noApi, openApp } from '../app.ts'
 import { assertToken, type Config } from '../config.ts'
 import type { Logger } from '../log.ts'
 import { attachSandbox } from './sandbox/host.ts'
-import { noteOtherDatabase } from './worker-mark.ts'
+import { seekDatabase } from './worker-mark.ts'
 
 export type OpenedApp = App & { readonly apiUrl: string; readonly sandbox: boolean }
 
 /** What a command needs of it; `api: false`: it reads nothing from the API. */
 export type OpenOptions = Pick<AppOptions, 'schema' | 'patienceMs' | 'signal' | 'onAnswered' | 'onFenced'> & {
   readonly api?: boolean
+  /** An embedded database is created where there is none; by default where the schema is brought up to date. */
+  readonly creates?: boolean
 }
 
 /**
  * Opens all that a sync needs, and the sandbox where no API is configured.
  * @throws BoatMirrorError CONFIG_INVALID when the API is asked and API_TOKEN is missing
  */
-export async function openFor(config: Config, log: Logger, { api = true, ...wanted }: OpenOptions): Promise<OpenedApp> {
+export async function openFor(config: Config, log: Logger, options: OpenOptions): Promise<OpenedApp> {
+  const { api = true, creates = options.schema === 'migrate', ...wanted } = options
   if (api) assertToken(config)
-  await noteOtherDatabase(config, log)
+  await seekDatabase(config, log, creates)
   const sandbox = config.api.baseUrl === null && api ? await attachSandbox(config.dataDir, log) : null
   const apiUrl = (api ? config.api.baseUrl : null) ?? sandbox?.url ?? noApi
   try {

@@ -1,11 +1,12 @@
-// DATA_DIR/worker.json: the database that a worker of this folder runs on. A command that opens the embedded one
-// instead, because it lacks that setting, warns about it.
+// Whether a command without DATABASE_URL finds its database: it may be set up elsewhere. DATA_DIR/worker.json names the
+// database that a worker of this folder runs on; a command that opens the embedded one instead warns about it.
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
+import { holdsDatabase } from '../embedded/embedded-postgres.ts'
 import { isAlive, ownToken } from '../embedded/processes.ts'
-import { messageOf } from '../errors.ts'
+import { BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { shownAddress } from '../text.ts'
 import { printNote } from './terminal/output.ts'
@@ -18,6 +19,7 @@ type Mark = {
 }
 
 type Places = Pick<Config, 'databaseUrl' | 'dataDir'>
+type SetUp = Places & { readonly api: Pick<Config['api'], 'baseUrl'> }
 
 const fileOf = (dataDir: string): string => join(dataDir, 'worker.json')
 
@@ -52,16 +54,41 @@ async function readMark(dataDir: string): Promise<Mark | null> {
   }
 }
 
-/** The warning for a command that opens the embedded database; null: no worker of this folder runs on another one. */
-export async function otherDatabase({ databaseUrl, dataDir }: Places): Promise<string | null> {
-  const mark = databaseUrl === null ? await readMark(dataDir) : null
+/** Where the running worker of this folder has its database, and what to do about it; null: there is none. */
+async function workerDatabase({ dataDir }: Places): Promise<string | null> {
+  const mark = await readMark(dataDir)
   if (mark === null || !isAlive(mark.owner)) return null
-  return `This command opened the embedded database in ${dataDir}, because DATABASE_URL is not set here. The worker of this folder uses ${mark.database}. Set DATABASE_URL to that address, or store it in .env with: boat-mirror init`
+  return `The worker of this folder uses ${mark.database}. Set DATABASE_URL to that address, or store it in .env with: boat-mirror init`
 }
 
-/** Says it: on a terminal as a note, else as a warning of the log. */
-export async function noteOtherDatabase(places: Places, log: Logger): Promise<void> {
-  const note = await otherDatabase(places)
+/** The warning for a command that opens the embedded database; null: no worker of this folder runs on another one. */
+export async function otherDatabase(places: Places): Promise<string | null> {
+  const used = places.databaseUrl === null ? await workerDatabase(places) : null
+  return (
+    used &&
+    `This command opened the embedded database in ${places.dataDir}, because DATABASE_URL is not set here. ${used}`
+  )
+}
+
+const elsewhere =
+  'Set it up with: boat-mirror init. Without settings, boat-mirror worker tries the built-in sandbox. A service, container or pod has settings of its own: docs/operations.md shows how to run a command beside it.'
+
+/** Why a command that creates no database has none to work on; null: it has one. */
+export async function missingDatabase(config: SetUp): Promise<BoatMirrorError | null> {
+  if (config.databaseUrl !== null || (await holdsDatabase(config.dataDir))) return null
+  const what = config.api.baseUrl === null ? 'Nothing' : 'No database'
+  const message = `${what} is set up in this folder: DATABASE_URL is not set, and there is no database in ${config.dataDir}.`
+  return new BoatMirrorError('CONFIG_INVALID', message, { remedy: (await workerDatabase(config)) ?? elsewhere })
+}
+
+/**
+ * Sees that a command finds its database, and warns about another one: on a terminal as a note, else in the log.
+ * @param creates an embedded database may be created. @throws BoatMirrorError CONFIG_INVALID where there must be one
+ */
+export async function seekDatabase(config: SetUp, log: Logger, creates: boolean): Promise<void> {
+  const missing = creates ? null : await missingDatabase(config)
+  if (missing !== null) throw missing
+  const note = await otherDatabase(config)
   if (note === null) return
   if (process.stderr.isTTY === true) printNote(note)
   else log.warn({ event: 'other_database' }, note)

@@ -27,8 +27,6 @@ type EmbeddedOptions = {
   /** DATA_DIR; made when missing. */
   readonly dataDir: string
   readonly log: Logger
-  /** True: use a running server only; never create or start one. */
-  readonly readOnlyAttach?: boolean
   /**
    * Server settings in addition to ours, for a server that is started here. Plain values: letters, digits, `_`, `.`,
    * `-`.
@@ -83,13 +81,16 @@ export async function openDatabaseServer(config: DatabasePlace, log: Logger): Pr
 export async function openEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const given = resolve(options.dataDir)
   try {
-    if (options.readOnlyAttach && (await readState(given)) === null) throw notRunning(given)
     const dataDir = await prepareDataDir(given)
     return await withLock(join(dataDir, 'lock'), () => openLocked(dataDir, options), { signal: options.signal })
   } catch (error) {
     throw told(error, given, options.signal)
   }
 }
+
+/** Whether an embedded database was made in a DATA_DIR, running or not. @throws BoatMirrorError EMBEDDED_UNAVAILABLE */
+export const holdsDatabase = async (dataDir: string): Promise<boolean> =>
+  (await readState(dataDir))?.created === true || (await majorOf(clusterFolder(dataDir))) !== null
 
 async function openLocked(dataDir: string, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const holders = join(dataDir, 'holders')
@@ -98,14 +99,12 @@ async function openLocked(dataDir: string, options: EmbeddedOptions): Promise<Em
   let port: number | undefined
   try {
     const found = await findRunning(cluster.folder, state, options.signal)
-    if (found === null && options.readOnlyAttach) throw notRunning(dataDir)
     port = found ?? (await start(cluster, state, options))
     if (!state.created || port !== state.port) await writeState(dataDir, { ...state, port, created: true })
     await ensureDatabase(state, port)
     const event = found === null ? 'embedded_started' : 'embedded_attached'
     options.log.debug({ event, port, location: cluster.location }, 'embedded database is open')
-    const stopKeeping =
-      options.readOnlyAttach || options.mayEnd ? undefined : keepRunning(dataDir, cluster, { ...state, port }, options)
+    const stopKeeping = options.mayEnd ? undefined : keepRunning(dataDir, cluster, { ...state, port }, options)
     let closed: Promise<void> | undefined
     return {
       url: addressOf(state, port),
@@ -220,8 +219,4 @@ async function giveUp(dataDir: string, holder: string, cluster: Cluster, log: Lo
     // What the command has done stays done; the next one finds the server and uses it.
     log.warn({ event: 'embedded_left_on', err: told(error, dataDir) }, 'the embedded database could not be stopped')
   }
-}
-
-function notRunning(dataDir: string): Error {
-  return unavailable(`No database runs in ${dataDir}`, 'Start boat-mirror worker')
 }

@@ -4,7 +4,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { markDatabase, noteOtherDatabase, otherDatabase } from '../../src/cli/worker-mark.ts'
+import { markDatabase, otherDatabase, seekDatabase } from '../../src/cli/worker-mark.ts'
+import { readConfig } from '../../src/config.ts'
 import { recordingLog } from '../api/recording-log.ts'
 import { makeFolder } from '../embedded/folders.ts'
 import { openCommandLine } from './program.ts'
@@ -26,7 +27,12 @@ it('names the database of the worker for as long as it runs, and never its passw
     expect(told).toContain(`opened the embedded database in ${dataDir}, because DATABASE_URL is not set`)
     expect(told).toContain('postgres://me:***@db.example/boats')
     expect(await readFile(join(dataDir, 'worker.json'), 'utf8')).not.toContain('geheim')
-    await noteOtherDatabase({ databaseUrl: null, dataDir }, log)
+    await seekDatabase({ ...readConfig({}), databaseUrl: null, dataDir }, log, true)
+    // Where no database may be created, and there is none, it says where the worker's is.
+    await expect(seekDatabase({ ...readConfig({}), dataDir }, log, false)).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      remedy: expect.stringContaining('The worker of this folder uses postgres://me:***@db.example/boats'),
+    })
     expect(lines.at(-1)).toMatchObject({ level: 40, event: 'other_database' })
     // No hint if the command names its database.
     expect(await otherDatabase({ databaseUrl: own, dataDir })).toBeNull()

@@ -4,6 +4,7 @@ import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { runDb } from '../../src/cli/commands/db.ts'
+import { readConfig } from '../../src/config.ts'
 import { openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
 import { answers, type Folder, makeFolder, quiet } from './folders.ts'
 
@@ -14,6 +15,7 @@ const signal = new AbortController().signal
 beforeAll(async () => {
   folder = await makeFolder()
   bin = await makeFolder()
+  await (await openEmbeddedPostgres({ dataDir: folder.path, log: quiet })).close()
 })
 afterEach(() => {
   vi.restoreAllMocks()
@@ -36,7 +38,7 @@ async function run(psql: boolean, databaseUrl: string | null = null) {
   const isTTY = process.stderr.isTTY
   process.stderr.isTTY = true
   try {
-    const code = await runDb({ databaseUrl, dataDir: folder.path }, { psql, log: quiet, signal })
+    const code = await runDb({ ...readConfig({}), databaseUrl, dataDir: folder.path }, { psql, log: quiet, signal })
     return { code, ...written }
   } finally {
     process.stderr.isTTY = isTTY

@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { translateDatabaseError } from '../../src/database/sql-states.ts'
-import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
+import { type EmbeddedPostgres, holdsDatabase, openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
 import type { State } from '../../src/embedded/state.ts'
 import { answers, ask, type Folder, makeFolder, quiet } from './folders.ts'
 
@@ -123,24 +123,11 @@ describe('an embedded database', () => {
   })
 })
 
-describe('attaching only', () => {
-  const attach = (dataDir: string): Promise<EmbeddedPostgres> =>
-    openEmbeddedPostgres({ dataDir, log: quiet, readOnlyAttach: true })
-
-  it('uses a server that runs', async () => {
-    const running = await open()
-    const attached = await attach(folder.path)
-    expect(attached).toMatchObject({ url: running.url, startedHere: false })
-    await attached.close()
-    expect(await answers(running.url)).toBe(true)
-  })
-
-  it('starts nothing and makes no folder', async () => {
-    const missing = join(folder.path, 'missing')
-    for (const dataDir of [folder.path, missing])
-      await expect(attach(dataDir)).rejects.toMatchObject({ code: 'EMBEDDED_UNAVAILABLE' })
-    await expect(stat(missing)).rejects.toMatchObject({ code: 'ENOENT' })
-  })
+it('finding out whether a database is there starts nothing and makes no folder', async () => {
+  const missing = join(folder.path, 'missing')
+  expect(await holdsDatabase(missing)).toBe(false)
+  expect(await holdsDatabase(folder.path)).toBe(true)
+  await expect(stat(missing)).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
 describe('what is wrong is told without a stack, with a way out', () => {

@@ -7,7 +7,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import type { CommandContext, ExitCode } from '../context.ts'
 import { print, tell } from '../terminal/output.ts'
-import { noteOtherDatabase } from '../worker-mark.ts'
+import { seekDatabase } from '../worker-mark.ts'
 
 type DbOptions = { readonly psql: boolean; readonly log: Logger; readonly signal: AbortSignal }
 
@@ -24,10 +24,13 @@ export const runPsql = ({ config, log, signal }: CommandContext): Promise<ExitCo
  * and then stopped again; on a terminal a message says so.
  * @throws BoatMirrorError EMBEDDED_UNAVAILABLE, PROGRAM_MISSING.
  */
-export async function runDb(config: Pick<Config, 'databaseUrl' | 'dataDir'>, options: DbOptions): Promise<ExitCode> {
+export async function runDb(
+  config: Pick<Config, 'databaseUrl' | 'dataDir' | 'api'>,
+  options: DbOptions,
+): Promise<ExitCode> {
   const { psql, log, signal } = options
   if (config.databaseUrl !== null) return show(config.databaseUrl, psql, signal)
-  await noteOtherDatabase(config, log)
+  await seekDatabase(config, log, false)
   const server = await openEmbeddedPostgres({ dataDir: config.dataDir, log, signal })
   try {
     if (!psql) noteWhereAndHowLong(server, config.dataDir, log)

@@ -3,6 +3,7 @@
 
 import { resolve } from 'node:path'
 import { readConfig } from '../../config.ts'
+import { openDatabaseServer } from '../../embedded/embedded-postgres.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { collectAnswers } from '../answers.ts'
 import { checkEverything } from '../check-everything.ts'
@@ -33,6 +34,7 @@ export async function runInit(context: CommandContext): Promise<ExitCode> {
   }
   const config = readConfig(environment, process.cwd(), { tokenOptional: true })
   if (process.stderr.isTTY === true) printNote('Checking the API and the database …')
+  await (await openDatabaseServer(config, context.log)).close() // creates an embedded database, which `check` does not
   const how = { isToWrite: config.api.baseUrl !== null, tryQuery: false }
   const { findings, found } = await checkEverything({ ...context, config, environment }, how)
   if (findings.some(({ status }) => status === 'fail')) {

@@ -8,13 +8,13 @@ import { saveOutboxLimit } from '../../outbox/limit.ts'
 import { isCurrent, type MigrationStatus, migrationStatus } from '../../schema/migrate.ts'
 import type { CommandContext, ExitCode, Json } from '../context.ts'
 import { print, printJson, printText, table } from '../terminal/output.ts'
-import { noteOtherDatabase } from '../worker-mark.ts'
+import { seekDatabase } from '../worker-mark.ts'
 
 export async function runMigrate(
   { config, log, signal }: CommandContext,
   options: Json & { readonly status: boolean },
 ): Promise<ExitCode> {
-  await noteOtherDatabase(config, log)
+  await seekDatabase(config, log, !options.status)
   const server = await openServer(config, log)
   try {
     const before = await migrationStatus(server.directUrl)

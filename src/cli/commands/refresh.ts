@@ -44,7 +44,7 @@ const patienceMs = 75_000
 
 async function carryOut(context: CommandContext, { stream, key }: Wanted, json: boolean): Promise<ExitCode> {
   const { config: settings, log, signal } = context
-  await using app = await context.open({ schema: 'migrate', patienceMs })
+  await using app = await context.open({ schema: 'migrate', creates: false, patienceMs })
   const { database } = app
   await preflight(
     { config: settings, apiUrl: app.apiUrl, log, signal, limiter: app.limiter },

@@ -123,7 +123,7 @@ export async function runRelease(
   { json, expected }: Json & Expected,
 ): Promise<ExitCode> {
   const { config, log, signal } = context
-  await using app = await context.open({ schema: 'migrate', patienceMs })
+  await using app = await context.open({ schema: 'migrate', creates: false, patienceMs })
   const held = await existing(app, id)
   await preflight({ config, apiUrl: app.apiUrl, log, signal, limiter: app.limiter }, [held.stream])
   const { count: keys } = await heldKeyFacts(app.database.pool, id, 0)
