@@ -17,6 +17,7 @@ import * as order from './0013_order.ts'
 import * as api from './0014_api.ts'
 import * as partners from './0015_partners.ts'
 import * as moments from './0016_moments.ts'
+import * as fields from './0021_fields.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
@@ -35,4 +36,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0014_api': api,
   '0015_partners': partners,
   '0016_moments': moments,
+  '0021_fields': fields,
 }

@@ -295,6 +295,12 @@ export const settings = {
     whole(1, 100_000, 'requests per second'),
     'requests per second allowed to each token; unset: no limit',
   ),
+  serveSizeParams: define(
+    'SERVE_SIZE_PARAMS',
+    null,
+    matching('query parameter names, separated by commas', /^[^\s,]+(,[^\s,]+)*$/),
+    'other names that the API takes for API_SIZE_PARAM: `serve` takes them, too',
+  ),
   // The value is a share from 0 to 1.
   deleteLimit: define(
     'DELETE_LIMIT',

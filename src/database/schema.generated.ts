@@ -1841,7 +1841,7 @@ export type MirrorDatabase = {
     at: Generated<Timestamp>
     who: string
     via: 'sql' | 'command' | 'library' | 'page'
-    what: 'retry' | 'cancel' | 'local' | 'remote' | 'took_effect' | 'did_not' | 'release' | 'pause' | 'resume' | 'former_gone' | 'former_lives' | 'hand_over'
+    what: 'retry' | 'cancel' | 'local' | 'remote' | 'took_effect' | 'did_not' | 'release' | 'pause' | 'resume' | 'former_gone' | 'former_lives' | 'hand_over' | 'acknowledge'
     target: string
     plan: string
     result_id: Int8 | null

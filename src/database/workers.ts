@@ -25,9 +25,9 @@ const doing = ({ host, pid }: WorkerIdentity) => {
       where status = 'sending' and lease_until is not null and starts_with(owner, ${`${owner}:`}) having count(*) > 0) d)`
 }
 
-/** Since when there has been a worker without a break; null: there is none. */
-export const livingSince = sql<Date | null>`(select min(started_at) from sync.workers
-  where seen_at >= clock_timestamp() - ${sql.lit(silentAfterMs)} * interval '1 ms')`
+/** SQL: since when there has been a worker without a break; null: there is none. */
+export const livingSince = `(select min(started_at) from sync.workers
+  where seen_at >= clock_timestamp() - interval '${silentAfterMs} ms')`
 
 /** Says that a worker is there, since now where it had been silent, and forgets those that have said nothing for ten minutes. */
 export async function noteWorker(db: Queryable, worker: WorkerIdentity): Promise<void> {

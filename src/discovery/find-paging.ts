@@ -12,6 +12,7 @@ import {
   linkHints,
   placeOf,
   usualNames,
+  usualSize,
 } from './paging-signs.ts'
 import type { Sample } from './sample.ts'
 import type { AskedList, FoundPaging, FoundSetting, SetAlready } from './types.ts'
@@ -64,10 +65,21 @@ export async function findPaging(list: AskedList, whole: Sample, set: SetAlready
     ...(base !== undefined && { pageBase: base }),
     ...(nextPath !== undefined && { nextPath }),
   }
-  return {
-    paging: { ...chosen, ...sizes.paging },
-    settings: [...settingsOf(found), ...sizes.settings],
-  }
+  const usual = await usualSizes(look, whole, style)
+  const { paging, settings } = usual ?? sizes
+  const both = `${paging.sizeParam} and ${look.size} both set the size of a page`
+  const other = usual && { name: 'SERVE_SIZE_PARAMS', value: look.size ?? '', evidence: both }
+  return { paging: { ...chosen, ...paging }, settings: [...settingsOf(found), ...settings, ...(other ? [other] : [])] }
+}
+
+/** The sizes by the name that goes with a style, where another was found before the style; null: it does not count, or one is set. */
+async function usualSizes({ list, size, set }: Look, whole: Sample, style: PagingStyle) {
+  const names: readonly string[] = usualNames.size
+  const usual = usualSize(style)
+  const isTried = size === undefined || names.indexOf(usual) <= names.indexOf(size)
+  if (isTried || set.paging.sizeParam !== usualSize(set.paging.style)) return null
+  const sizes = await findSizes(list, whole, { set: { ...set.paging, sizeParam: usual }, hints: [] })
+  return sizes.paging.sizeParam === usual ? sizes : null
 }
 
 /** A parameter that counts under an unexpected name is taken only where nothing better works. */

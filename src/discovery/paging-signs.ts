@@ -53,6 +53,10 @@ export const usualNames = {
   ],
 } as const
 
+/** The name of the size that usually goes with a style. */
+export const usualSize = (style: PagingStyle): string =>
+  style === 'offset' || style === 'cursor' ? 'limit' : 'perPage'
+
 /** The query that asks for pages of this size. json-server 1.0 takes `_per_page` only beside `_page`. */
 export const sizeQuery = (name: string, size: number): Readonly<Record<string, string>> => ({
   [name]: String(size),

@@ -348,19 +348,19 @@ function bad({ quarantine }: Facts): Attention[] {
   ]
 }
 
-/** Fields that the API began to show within a week; older ones have been reported before. */
+/** Fields that the API began to show within a week, and that nobody has acknowledged; older ones have been reported before. */
 function newFields({ unknownFields }: Facts): Attention[] {
   const fresh = unknownFields.filter(({ isNew }) => isNew)
   if (fresh.length === 0) return []
-  const streams = listed([...new Set(fresh.map(({ stream }) => stream))])
-  const text = `The API shows ${counted(fresh.length, 'field')} that this version does not know, new in the last 7 days (${streams}). ${fresh.length === 1 ? 'Its values are' : 'Their values are'} kept in _payload.`
+  const streams = [...new Set(fresh.map(({ stream }) => stream))]
+  const text = `The API shows ${counted(fresh.length, 'field')} that this version does not know, new in the last 7 days (${listed(streams)}). ${fresh.length === 1 ? 'Its values are' : 'Their values are'} kept in _payload.`
   return [
     {
       kind: 'fields',
       about: fresh.map(({ stream, path }) => `${stream}.${path}`),
       text,
       since: earliest(fresh.map(({ firstSeenAt }) => firstSeenAt)),
-      commands: ['drift'],
+      commands: ['drift', ...streams.map((stream) => `drift acknowledge ${stream}`)],
     },
   ]
 }

@@ -10,6 +10,7 @@ import { type PausedStream, pausedStreams } from '../sync/due/stream-state.ts'
 import { type QuarantineFacts, quarantinedRecord } from '../sync/quarantine.ts'
 import {
   type Below,
+  deletingRunAround,
   type HistoryEntry,
   heldBy,
   type LastSweep,
@@ -23,7 +24,6 @@ import {
   recordRow,
   remembered,
   rowsBelow,
-  runAround,
 } from './record-queries.ts'
 
 type RecordState = 'alive' | 'stub' | 'deleted' | 'absent'
@@ -81,7 +81,7 @@ export async function explainRecord(
     quarantine: await quarantinedRecord(db, stream.name, text),
     changes: await changesOf(db, stream, key),
     parent: await parentOf(db, stream, key),
-    deletingRun: row?.deletedAt ? await runAround(db, runningStream(stream), row.deletedAt) : null,
+    deletingRun: row?.deletedAt ? await deletingRunAround(db, runningStream(stream), row.deletedAt) : null,
     lastSweep: stream.reads.kind === 'list' ? await lastSweep(db, stream.name, text) : null,
     heldBy: await heldBy(db, stream.name, text),
   }

@@ -3,7 +3,6 @@
 
 import { type NotNull, sql } from 'kysely'
 import { on, type Queryable } from '../database/sql.ts'
-import { freshnessNow } from './freshness-now.ts'
 import type { Freshness } from './queries.ts'
 
 export type StreamFreshness = {
@@ -20,7 +19,7 @@ export async function freshnessFacts(db: Queryable): Promise<readonly StreamFres
     .selectFrom('report.freshness as f')
     .select((eb) => [
       'stream',
-      freshnessNow.as('state'),
+      eb.ref('f.state').$castTo<Freshness>().as('state'),
       eb.cast<number | null>('target_s', 'float8').as('targetS'),
       'last_run_status as lastRunStatus',
       'last_error as lastError',
@@ -54,6 +53,7 @@ export async function recentRuns(db: Queryable, perStream: number): Promise<read
           .whereRef('stream', '=', 's.stream')
           .where('hot', '=', false)
           .where('record_key', 'is', null)
+          .where('trigger', '<>', 'release')
           .where('finished_at', 'is not', null)
           .orderBy('id', 'desc')
           .limit(perStream)

@@ -5,14 +5,11 @@ import { findStream } from '../catalog/catalog.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
 import { doneChanges } from '../mirror/done-count.ts'
 import type { RunStatus } from '../sync/runs/runs.ts'
-import { type Freshness, freshnessNow } from './freshness-now.ts'
 
-export type { Freshness } from './freshness-now.ts'
+/** The states of report.freshness, whose comment explains them. */
+export type Freshness = 'fresh' | 'late' | 'unknown' | 'failing' | 'reading' | 'off'
 
-/**
- * The same and more: `held`: deletions need a decision; `reading`: also for the first time; `off`: also by the
- * settings.
- */
+/** The same and more: `held`: deletions need a decision; `off`: also by the settings. */
 export type StreamState = Freshness | 'held'
 
 export type StreamStatus = {
@@ -94,7 +91,7 @@ export async function streamStatus(db: Queryable): Promise<readonly StreamStatus
       eb.cast<number | null>('s.interval_s', 'float8').as('intervalS'),
       eb.cast<number | null>('f.target_s', 'float8').as('targetS'),
       'f.counts_as_of as countsAsOf',
-      freshnessNow.as('state'),
+      eb.ref('f.state').$castTo<Freshness>().as('state'),
       'r.status as lastRunStatus',
       'd.at as pausedSince',
       'd.who as pausedBy',

@@ -51,12 +51,11 @@ export async function readStatus(
   return { ...facts, attention: whatNeedsPeople(facts, freshness).map(itemOf) }
 }
 
-/** What the view report.freshness cannot know: settings, and what the last complete run is doing or left behind. */
+/** What is said in place of the freshness: settings switch the stream off, or its last complete run holds deletions. */
 function stateOf(stream: StreamStatus, config: Config): StreamState {
   const known = findStream(stream.stream)
   if (stream.paused !== null || (known !== undefined && !isEnabled(known, config))) return 'off'
-  if (stream.lastRunStatus === 'held') return 'held'
-  return stream.asOf === null && stream.lastRunStatus === 'running' ? 'reading' : stream.state
+  return stream.lastRunStatus === 'held' ? 'held' : stream.state
 }
 
 async function readFacts(

@@ -155,16 +155,17 @@ const selectRuns = (db: Queryable, stream: string) =>
     .orderBy('r.id', 'desc')
     .limit(1)
 
-/** The run of a stream during which something happened; null when none was running. */
-export async function runAround(db: Queryable, stream: string, instant: Date): Promise<RunAround | null> {
+/** The run of a stream that deleted records while something happened; null when none did. */
+export async function deletingRunAround(db: Queryable, stream: string, instant: Date): Promise<RunAround | null> {
   const run = await selectRuns(db, stream)
     .where('r.started_at', '<=', instant)
+    .where('r.deleted', '>', '0')
     .where((eb) => eb.or([eb('r.finished_at', 'is', null), eb('r.finished_at', '>=', instant)]))
     .executeTakeFirst()
   return run ?? null
 }
 
-/** The last sweep of a stream that reached its end, and whether the key was on one of its pages. */
+/** The last complete sweep of a stream, and whether the key was on one of its pages: a hot run reads only parts of the list. */
 export type LastSweep = RunAround & { readonly seen: boolean }
 
 /**
@@ -175,6 +176,7 @@ export async function lastSweep(db: Queryable, stream: string, key: string): Pro
   const pages = sql`select from sync.sweep_pages p where p.run_id = r.id`
   const run = await selectRuns(db, stream)
     .select(sql<boolean>`exists (${pages} and ${key} = any(p.keys))`.as('seen'))
+    .where('r.hot', '=', false)
     .where('r.swept_at', 'is not', null)
     .where('r.status', 'in', ['done', 'held'])
     .where(sql<SqlBool>`exists (${pages})`)
@@ -182,9 +184,10 @@ export async function lastSweep(db: Queryable, stream: string, key: string): Pro
   return run ?? null
 }
 
-/** The run that holds back the deletion of this key; null when none does. */
+/** The run that holds back the deletion of this key; null when none does: a later one has settled what earlier ones held. */
 export async function heldBy(db: Queryable, stream: string, key: string): Promise<string | null> {
   const run = await selectRuns(db, stream)
+    .innerJoin('sync.held_plans as p', 'p.run_id', 'r.id')
     .innerJoin('sync.held as h', 'h.run_id', 'r.id')
     .where('h.key', '=', key)
     .where('h.released_at', 'is', null)

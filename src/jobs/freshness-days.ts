@@ -21,9 +21,9 @@ export async function checkFreshness(database: Database, off: readonly string[])
     )
     const [{ mine, minute } = { mine: false, minute: 0 }] = locked
     if (!mine) return // another worker looks
-    // Only the age counts: data within its target is fresh whatever the last run's result.
+    // Only the age counts: data within its target is fresh whatever the last run's result. What was never read has none.
     const { rows } = await client.query<CheckedStream>(
-      `select f.stream, case when f.stream = any($1::text[]) or f.target_s is null then 'off'
+      `select f.stream, case when f.stream = any($1::text[]) or f.target_s is null or f.counts_as_of is null then 'off'
            when extract(epoch from clock_timestamp() - f.counts_as_of) <= f.target_s then 'met' else 'missed' end as look,
          case when d.stream is not null then jsonb_build_object('day', d.day - date '1970-01-01',
            'lookedAt', ${minuteOf('d.looked_at')}, 'counted', d.counted, 'countsFrom', ${minuteOf('d.counts_from')},

@@ -10,7 +10,7 @@
 //   no worker until 10:10, then met                  4 met, longest gap 6: 10:04 to 10:09
 // A gap that began on an earlier day counts in full on each day it touches.
 
-/** The result of a check. `off`: the stream is switched off, or has no target. */
+/** The result of a check. `off`: the stream is switched off, has no target, or was never read completely. */
 export type Look = 'met' | 'missed' | 'off'
 
 /** The newest day of a stream. */

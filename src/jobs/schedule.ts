@@ -213,7 +213,9 @@ export async function tick(
   if (turn.hot && !asksHot) return 'waiting'
   if (asksHot && !(await isRequested(pool, hot)))
     await createRequest(pool, { trigger: 'schedule', streams: [turn.stream], full: false, hot: true })
-  if (!turn.hot) await createRequest(pool, { trigger: 'schedule', streams: [turn.stream], full: false })
+  // Until a first hot run has tried the windows, nobody knows how soon a list that was just read must be read again.
+  if (!turn.hot && asksHot !== 'first')
+    await createRequest(pool, { trigger: 'schedule', streams: [turn.stream], full: false })
   log.debug({ event: 'tick', turn: name }, 'a turn is due')
   return 'asked'
 }
@@ -230,12 +232,15 @@ async function tickMadeDue(context: SyncContext, stream: StreamDef): Promise<'as
 }
 
 /** Windows are compared with what a complete sweep knows; where they are not honoured, they are tried again now and then. */
-async function mayReadWindows({ database, clock }: SyncContext, stream: string): Promise<boolean> {
+async function mayReadWindows({ database, clock }: SyncContext, stream: string): Promise<boolean | 'first'> {
   const { pool } = database
   const known = await readWindows(pool, stream)
   if (known?.value.honoured === false && clock.now().getTime() - known.probedAt.getTime() < windowsTriedAgainMs)
     return false
-  return (await listStreams(pool)).some((state) => state.stream === stream && state.hot_as_of !== null)
+  const isRead = (await listStreams(pool)).some((state) => state.stream === stream && state.hot_as_of !== null)
+  if (!isRead || known !== null) return isRead
+  const { rowCount } = await pool.query('select from sync.runs where stream = $1 and hot limit 1', [stream])
+  return rowCount === 0 ? 'first' : true
 }
 
 async function isFresh(context: SyncContext, stream: StreamDef, parent: string): Promise<boolean> {

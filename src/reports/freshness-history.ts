@@ -20,7 +20,7 @@ export const freshnessHistory: ReportView = {
     stream: ['f.stream', 'Name of the stream, which is its table in mirror.'],
     minutes: [
       'm.minutes',
-      'Minutes of the day since the stream was first checked, excluding those in which it was switched off or had no target.',
+      'Minutes of the day since the stream was first read completely, excluding those in which it was switched off or had no target.',
     ],
     minutes_within_target: ['m.met', 'Minutes in which it was within its target.'],
     share: ['round(m.met::numeric / m.minutes, 4)', 'The same as a share of the minutes, 0 to 1.'],

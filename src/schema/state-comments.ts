@@ -349,7 +349,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.decisions.who': 'The database role. For the pages, the name typed there, which is not verified.',
   'column sync.decisions.via': 'sql, command, library or page.',
   'column sync.decisions.what':
-    'retry, cancel, local, remote, took_effect, did_not, release, pause, resume, former_gone, former_lives or hand_over.',
+    'retry, cancel, local, remote, took_effect, did_not, release, pause, resume, acknowledge, former_gone, former_lives or hand_over.',
   'column sync.decisions.target': 'What it concerns: change:17, run:52, stream:rentals, role:crm.',
   'column sync.decisions.plan': 'Hash of the plan that was decided about.',
   'column sync.decisions.result_id':

@@ -10,7 +10,14 @@ import type { Caller } from './types.ts'
 
 type ServeSettings = Pick<
   Config,
-  'timeZone' | 'mirrorDocuments' | 'calendarYears' | 'priceDays' | 'slotDays' | 'slotDurations' | 'serveFreshLimit'
+  | 'timeZone'
+  | 'mirrorDocuments'
+  | 'calendarYears'
+  | 'priceDays'
+  | 'slotDays'
+  | 'slotDurations'
+  | 'serveFreshLimit'
+  | 'serveSizeParams'
 > & { readonly api: Pick<Config['api'], 'paging' | 'lists' | 'auth'>; readonly serveWaitMs: number }
 
 export type ServeContext = {

@@ -97,7 +97,7 @@ begin
     raise exception 'There is no stream %. Streams are named after their tables: select stream from sync.streams.',
       coalesce(quote_literal(left(about, 100)), 'null') using errcode = '22023';
   end if;
-  if parent is not null then
+  if parent is not null and what <> 'acknowledge' then
     raise exception '% is part of the records of %, and is read with them: % that stream.', about, parent, what
       using errcode = '22023';
   end if;
@@ -111,12 +111,14 @@ begin
     raise exception '% is not paused.', about using errcode = '55000';
   elsif what = 'resume' and pause.target <> 'stream:' || about then
     raise exception '% is paused together with %: resume that stream.', about, substr(pause.target, 8) using errcode = '55000';
+  elsif what = 'acknowledge' and not exists (select from sync.unknown_fields u where u.stream = about and {{is_new_field}}) then
+    raise exception '% shows no new field.', about using errcode = '55000';
   end if;
   noted := sync.note_decision(what, 'stream:' || about, plan, null, who, via, false);
   if what = 'pause' then
     update sync.streams s set paused_by = noted
       where s.stream = about or s.stream = any (below) and s.paused_by is null;
-  else
+  elsif what = 'resume' then
     update sync.streams s set paused_by = null
       where (s.stream = about or s.stream = any (below)) and s.paused_by = stream.paused_by;
     perform pg_notify({{channel}}, '');
@@ -124,7 +126,7 @@ begin
   return noted;
 end $$;
 comment on function sync.decide(text, text, text, text, text) is
-  'Carries out sync.release, sync.pause and sync.resume, in the name of the caller or of the given name.';
+  'Carries out sync.release, sync.pause, sync.resume and sync.acknowledge, in the name of the caller or of the given name.';
 
 create or replace function sync.release(run_id bigint, expected text default null) returns bigint
   language sql volatile security definer set search_path = pg_catalog, pg_temp
@@ -144,6 +146,12 @@ create or replace function sync.resume(stream text, expected text default null) 
 comment on function sync.resume(text, text) is
   'Ends sync.pause. Overdue reads start at once. Returns sync.decisions.id. expected: sync.stream_plans.plan.';
 
+create or replace function sync.acknowledge(stream text, expected text default null) returns bigint
+  language sql volatile security definer set search_path = pg_catalog, pg_temp
+  as $$ select sync.decide('acknowledge', stream, expected, null, null) $$;
+comment on function sync.acknowledge(text, text) is
+  'Takes note of the new fields of a stream: they no longer need attention. Returns sync.decisions.id. expected: sync.stream_plans.plan.';
+
 revoke all on function sync.plan_of_run(bigint, bigint), sync.plan_of_stream(text, bigint), sync.assert_plan(text, text, text),
   sync.note_decision(text, text, text, bigint, text, text, boolean), sync.decide(text, text, text, text, text),
-  sync.release(bigint, text), sync.pause(text, text), sync.resume(text, text) from public;
+  sync.release(bigint, text), sync.pause(text, text), sync.resume(text, text), sync.acknowledge(text, text) from public;

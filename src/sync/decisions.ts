@@ -6,6 +6,7 @@ import { fillSql, literal, now, on, type Queryable } from '../database/sql.ts'
 import functions from './decisions.sql'
 import { refreshChannel } from './due/refreshes.ts'
 import { refusedDecision } from './refused-decision.ts'
+import { isNewField } from './unknown-fields.ts'
 
 /** SQL that makes a hash of a JSON value: what is decided about. */
 const hashOf = (value: string): string => `left(encode(sha256(convert_to((${value})::text, 'UTF8')), 'hex'), 32)`
@@ -27,7 +28,12 @@ const runPlan = (before?: string): string =>
     ['(select jsonb_agg(h.key order by h.key) from sync.held h where h.run_id = r.id and h.released_at is null)'],
     before,
   )
-const streamPlan = (before?: string): string => planSql(`'stream:' || s.stream`, ['s.paused_by'], before)
+const streamPlan = (before?: string): string =>
+  planSql(
+    `'stream:' || s.stream`,
+    ['s.paused_by', '(select count(*) from sync.unknown_fields u where u.stream = s.stream)'],
+    before,
+  )
 
 const cases = (entries: readonly (readonly [string, string])[]): string =>
   entries.map(([name, value]) => `when ${literal(name)} then ${value}`).join(' ')
@@ -50,6 +56,7 @@ export const decisionFunctions: RepeatableStep = {
       }),
     ),
     channel: literal(refreshChannel),
+    is_new_field: isNewField,
   }),
 }
 
@@ -84,12 +91,13 @@ export const decisionViews: RepeatableStep = {
     {
       schema: 'sync',
       name: 'stream_plans',
-      comment: 'Which streams are paused. Decide with sync.pause(stream, plan) and sync.resume(stream, plan).',
+      comment:
+        'Which streams are paused. Decide with sync.pause(stream, plan), sync.resume(stream, plan) and sync.acknowledge(stream, plan).',
       columns: {
         stream: ['s.stream', 'Name of the stream.'],
         paused_since: ['d.at', 'When it was paused; null: it is not paused.'],
         paused_by: ['d.who', 'Who paused it.'],
-        plan: [streamPlan(), 'The hash of the plan, which changes with each decision.'],
+        plan: [streamPlan(), 'The hash of the plan, which changes with each decision and each new field.'],
       },
       source: `from sync.streams s left join sync.decisions d on d.id = s.paused_by
         where (select company_access.refuse('decisions about streams'))`,
@@ -109,6 +117,10 @@ export type DecisionKind =
   | 'release'
   | 'pause'
   | 'resume'
+  | 'acknowledge'
+
+/** Decisions about streams, and about runs. */
+export type StreamDecision = Extract<DecisionKind, 'release' | 'pause' | 'resume' | 'acknowledge'>
 
 /** In whose name a decision is made, and about which plan. */
 export type DecidedBy = {
@@ -120,13 +132,13 @@ export type DecidedBy = {
 }
 
 /**
- * Releases what a run holds (by its id), pauses or resumes a stream.
+ * Releases what a run holds (by its id), pauses or resumes a stream, acknowledges its new fields.
  * @returns the id of the decision
  * @throws BoatMirrorError NOT_FOUND, USAGE, PLAN_CHANGED
  */
 export async function decideStream(
   db: Queryable,
-  what: 'release' | 'pause' | 'resume',
+  what: StreamDecision,
   about: string,
   { via, who, expected }: DecidedBy,
 ): Promise<string> {

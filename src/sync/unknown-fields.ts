@@ -67,18 +67,22 @@ export async function noteUnknownFields(db: Queryable, fields: readonly UnknownF
 export type ListedField = Omit<UnknownField, 'sample'> & {
   readonly firstSeenAt: Date
   readonly lastSeenAt: Date
-  /** First seen within a week. */
+  /** First seen within a week, and not acknowledged. */
   readonly isNew: boolean
   readonly sample: unknown
 }
 
+/** SQL of whether a field (alias `u`) was first seen within a week, and its stream has not been acknowledged since. */
+export const isNewField = `u.first_seen_at > clock_timestamp() - interval '7 days' and not exists (select from sync.decisions d
+    where d.what = 'acknowledge' and d.target = 'stream:' || u.stream and d.at >= u.first_seen_at)`
+
 /** All fields that were ever seen and are not known, by stream and path. */
 export async function listUnknownFields(db: Queryable): Promise<readonly ListedField[]> {
   return await on(db)
-    .selectFrom('sync.unknown_fields')
+    .selectFrom('sync.unknown_fields as u')
     .select(['stream', 'path', 'first_seen_at as firstSeenAt', 'last_seen_at as lastSeenAt', 'sample'])
     .select((eb) => eb.cast<number>('times', 'float8').as('times'))
-    .select(sql<boolean>`first_seen_at > clock_timestamp() - interval '7 days'`.as('isNew'))
+    .select(sql<boolean>`${sql.raw(isNewField)}`.as('isNew'))
     .orderBy('stream')
     .orderBy('path')
     .execute()

@@ -15,6 +15,7 @@ export type ActionName =
   | 'release'
   | 'pause'
   | 'resume'
+  | 'acknowledge'
 
 type Action = {
   readonly what: DecisionKind
@@ -57,6 +58,11 @@ export const actions: Readonly<Record<ActionName, Action>> = {
   },
   pause: { what: 'pause', button: 'Pause', does: 'The stream is not read until you resume it.' },
   resume: { what: 'resume', button: 'Resume', does: 'The stream is read again.' },
+  acknowledge: {
+    what: 'acknowledge',
+    button: 'Acknowledge new fields',
+    does: 'The new fields of the stream no longer need attention. Their values stay in _payload.',
+  },
 }
 
 /** The action that an address names, if there is one. */

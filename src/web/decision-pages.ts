@@ -13,7 +13,7 @@ import { type ChangeDecision, decideChange } from '../outbox/decisions.ts'
 import { findChange, neighboursOf } from '../outbox/inspect.ts'
 import { kindOf } from '../outbox/kinds/kinds.ts'
 import type { SendingDecision } from '../outbox/preview.ts'
-import { type DecidedBy, decideStream, planOf } from '../sync/decisions.ts'
+import { type DecidedBy, decideStream, planOf, type StreamDecision } from '../sync/decisions.ts'
 import { findRun } from '../sync/runs/runs.ts'
 import { heldKeyPage } from '../sync/runs/sweeps.ts'
 import { type ActionName, actions, changeActions, findAction } from './actions.ts'
@@ -35,7 +35,7 @@ type Area = 'changes' | 'runs' | 'streams'
 const areas: Readonly<Record<Area, { readonly noun: string; readonly names: readonly ActionName[] }>> = {
   changes: { noun: 'change', names: ['retry', 'cancel', 'local', 'remote', 'took-effect', 'did-not'] },
   runs: { noun: 'run', names: ['release'] },
-  streams: { noun: 'stream', names: ['pause', 'resume'] },
+  streams: { noun: 'stream', names: ['pause', 'resume', 'acknowledge'] },
 }
 
 /** The requested decision. */
@@ -132,7 +132,7 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
     const { what } = actions[name]
     if (area === 'changes')
       await decideChange(pool, { what: what as ChangeDecision, id, ...(resultId === '' ? {} : { resultId }) }, by)
-    else await decideStream(pool, what as 'release' | 'pause' | 'resume', id, by)
+    else await decideStream(pool, what as StreamDecision, id, by)
   }
 
   type Again = {

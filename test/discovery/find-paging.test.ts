@@ -217,6 +217,17 @@ const cases: readonly Case[] = [
     })),
     found: { API_PAGING: 'link', API_SIZE_PARAM: 'perPage' },
   },
+  {
+    name: 'two names of the size, of which the one that goes with offsets is taken',
+    api: ({ offset = '0', ...query }, records) => {
+      const length = query.limit === undefined ? size(query, 'perPage') : size(query, 'limit')
+      return { body: records.slice(Number(offset), Number(offset) + length) }
+    },
+    found: {
+      ...{ API_PAGING: 'offset', API_PAGE_PARAM: 'offset', API_PAGE_BASE: '0' },
+      ...{ API_SIZE_PARAM: 'limit', SERVE_SIZE_PARAMS: 'perPage' },
+    },
+  },
   { name: 'nothing of all this', api: (_, records) => ({ body: records }), found: null },
 ]
 

@@ -113,7 +113,7 @@ describe('the commands beside what waits for a person', () => {
         about: ['users.shoeSize'],
         text: 'The API shows 1 field that this version does not know, new in the last 7 days (users). Its values are kept in _payload.',
         since: field.firstSeenAt,
-        commands: ['drift'],
+        commands: ['drift', 'drift acknowledge users'],
       },
     ])
   })

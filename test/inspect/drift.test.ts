@@ -1,7 +1,7 @@
 // Fields that the API shows and the catalog does not know.
 
 import { expect, it } from 'vitest'
-import { readDrift } from '../../src/sync/unknown-fields.ts'
+import { listUnknownFields, readDrift } from '../../src/sync/unknown-fields.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
 it('lists unknown fields in catalog order, how often they were seen, with a sample that names no person', async () => {
@@ -30,4 +30,20 @@ it('lists unknown fields in catalog order, how often they were seen, with a samp
     expect(times).toBeGreaterThan(0)
     expect(lastSeenAt.getTime()).toBeGreaterThanOrEqual(firstSeenAt.getTime())
   }
+
+  // Acknowledged once: it needs no attention any more, until the stream shows another new field.
+  const news = async () => (await listUnknownFields(pool)).filter(({ isNew }) => isNew).map(({ stream }) => stream)
+  expect(await news()).toEqual(['harbours', 'users'])
+  const plan = async () =>
+    (await pool.query(`select plan from sync.stream_plans where stream = 'harbours'`)).rows[0].plan
+  const seen = await plan()
+  await pool.query(`insert into sync.unknown_fields (stream, path, times) values ('harbours', 'depth', 1)`)
+  await expect(pool.query(`select sync.acknowledge('harbours', $1)`, [seen])).rejects.toMatchObject({ code: 'PT412' })
+  await pool.query(`select sync.acknowledge('harbours', $1)`, [await plan()])
+  expect(await news()).toEqual(['users'])
+  await expect(pool.query(`select sync.acknowledge('harbours')`)).rejects.toMatchObject({ code: '55000' })
+  await pool.query(`insert into sync.unknown_fields (stream, path, times) values ('harbours', 'tide', 1)`)
+  expect(await news()).toEqual(['harbours', 'users'])
+  const { rows } = await pool.query(`select what, target, via from sync.decisions`)
+  expect(rows).toEqual([{ what: 'acknowledge', target: 'stream:harbours', via: 'sql' }])
 })

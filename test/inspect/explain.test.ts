@@ -45,6 +45,24 @@ describe('a record', () => {
     expect(explanation.why).toEqual([`Run ${explanation.lastSweep?.id} found it in the list.`])
   })
 
+  it('that a hot run did not list: the complete run before it is the evidence', async () => {
+    const { pool } = mirror.app.database
+    const { lastSweep } = await explain('rentals', nth(2))
+    const { rows } = await pool.query<{ id: string }>(
+      `insert into sync.runs (stream, trigger, hot, status, phase, swept_at, finished_at)
+       values ('rentals', 'schedule', true, 'done', 'finished', clock_timestamp(), clock_timestamp()) returning id`,
+    )
+    const [hot] = rows
+    await pool.query(`insert into sync.sweep_pages (run_id, pass, page, keys) values ($1, 1, 0, '{}')`, [hot?.id])
+    expect((await explain('rentals', nth(2))).why).toEqual([`Run ${lastSweep?.id} found it in the list.`])
+
+    // What an earlier run held, a later complete one has settled.
+    await pool.query(`insert into sync.held (run_id, key) values ($1, $2)`, [lastSweep?.id, nth(2)])
+    expect(await explain('rentals', nth(2))).toMatchObject({ heldBy: null })
+    await pool.query('delete from sync.held where run_id = $1', [lastSweep?.id])
+    await pool.query('delete from sync.runs where id = $1', [hot?.id])
+  })
+
   it('says why and when its details are read next', async () => {
     const { pool } = mirror.app.database
     const [stream, id] = ['rental_payments', nth(2)] as const

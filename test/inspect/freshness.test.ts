@@ -15,6 +15,7 @@ beforeAll(async () => {
 afterAll(() => reports[Symbol.asyncDispose]())
 beforeEach(async () => {
   await reports.pool.query('delete from sync.workers')
+  await reports.pool.query(`update sync.runs set status = 'done' where status = 'running'`)
   await reports.pool.query(
     'update sync.streams set as_of = null, target_s = null, interval_s = null, last_run_id = null',
   )
@@ -46,6 +47,19 @@ async function put(stream: string, { ageS, targetS, intervalS, ended }: State): 
 
 const stateOf = async (stream: string): Promise<{ state: Freshness; targetS: number | null } | undefined> =>
   (await freshnessFacts(reports.pool)).find((each) => each.stream === stream)
+
+it('is being read, in the view as in status, while a stream is read for the first time', async () => {
+  await put('cities', { ageS: null, intervalS: 60 })
+  const run = await addRun('cities', 'running')
+  expect(await stateOf('cities')).toMatchObject({ state: 'reading' })
+  expect(await reports.rows(`select state from report.freshness where stream = 'cities'`)).toEqual([
+    { state: 'reading' },
+  ])
+  expect((await streamStatus(reports.pool)).find(({ stream }) => stream === 'cities')).toMatchObject({
+    state: 'reading',
+  })
+  await reports.pool.query(`update sync.runs set status = 'failed' where id = $1`, [run])
+})
 
 describe('a stream is', () => {
   const done = { ageS: 100, intervalS: 60, ended: 'done' } as const

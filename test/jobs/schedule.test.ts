@@ -113,6 +113,36 @@ describe('a worker that finds the windows of a list to be honoured', () => {
   })
 })
 
+it('a complete run that a command made counts, and the windows are tried before the list is read again', async () => {
+  await using mirror = await openTestMirror({ size: 5 })
+  const { pool } = mirror.app.database
+  const queue = await (await open(mirror)).openQueue(scheduleQueue)
+  const every = (seconds: number) =>
+    applySchedule(mirror.app.database, queue, { intervals: new Map([['rentals', seconds * 1_000]]) }, {})
+  const due = async () => {
+    const { rows } = await pool.query<{ s: number; read: Date }>(
+      `select round(extract(epoch from next_due_at - as_of))::int as s, as_of as read from sync.streams where stream = 'rentals'`,
+    )
+    return rows[0] ?? { s: 0, read: new Date(0) }
+  }
+  await mirror.sync({ streams: ['rentals'] })
+  await every(600)
+  const first = await due()
+  expect(first.s).toBe(600)
+  // A longer interval counts from the same moment, and so does another run by a command.
+  await every(3_600)
+  expect(await due()).toEqual({ ...first, s: 3_600 })
+  await mirror.sync({ streams: ['rentals'] })
+  const second = await due()
+  expect(second.s).toBe(3_600)
+  expect(second.read.getTime()).toBeGreaterThan(first.read.getTime())
+  await pool.query(`update sync.streams set next_due_at = now() - interval '1 s' where stream = 'rentals'`)
+  const context = { ...mirror.app.syncContext, onTasks: () => {} }
+  expect(await tick(context, 'rentals', mirror.app.log)).toBe('asked')
+  expect((await pool.query('select hot from sync.requests where finished_at is null')).rows).toEqual([{ hot: true }])
+  await queue.close()
+})
+
 describe('a worker that begins after a pause', () => {
   it('runs what is overdue first, the longest overdue before the others', async () => {
     await using mirror = await openTestMirror({ size: 5 }, { READ_ECONOMY: 'off' })

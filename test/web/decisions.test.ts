@@ -100,7 +100,12 @@ describe('pages on which a person decides', () => {
       [`/runs/${waiting.run}/release`, 'release', `run:${waiting.run}`],
       ['/streams/harbours/pause', 'pause', 'stream:harbours'],
       ['/streams/harbours/resume', 'resume', 'stream:harbours'],
+      ['/streams/harbours/acknowledge', 'acknowledge', 'stream:harbours'],
     ] as const
+    await mirror.app.database.pool.query(
+      `insert into sync.unknown_fields (stream, path, times) values ('harbours', 'depth', 1)`,
+    )
+    expect(await look('/streams/harbours')).toContain('href="/streams/harbours/acknowledge"')
     for (const [path] of cases) {
       const plan = planOn(await look(path))
       const answer = await post(path, { plan, who: ' Ann\n' })

@@ -1,9 +1,13 @@
 // `drift`: fields seen upstream that no column shows, new or of another shape, which stay in `_payload`; statuses nobody knows.
+// `acknowledge`: the new fields are known.
 
+import { existingStream } from '../../catalog/catalog.ts'
 import { instant } from '../../format.ts'
 import { rentalDoubts } from '../../inspect/report-queries.ts'
+import { decideStream } from '../../sync/decisions.ts'
 import { readDrift } from '../../sync/unknown-fields.ts'
 import type { CommandContext, Json } from '../context.ts'
+import { decidedBy } from '../decided-by.ts'
 import { statusLines } from '../rental-doubts.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 
@@ -40,4 +44,12 @@ export async function runDrift(context: CommandContext, { json }: Json): Promise
     ),
   )
   print("\nTheir values are in column _payload of the table: select _payload #> '{field}' from mirror.STREAM")
+}
+
+export async function runAcknowledge(context: CommandContext, name: string, { json }: Json): Promise<void> {
+  const stream = existingStream(name).name
+  await using opened = await context.openDatabase()
+  const decision = await decideStream(opened.database.pool, 'acknowledge', stream, decidedBy({}))
+  if (json) printJson({ decision: Number(decision), stream })
+  else print(`The new fields of ${stream} no longer need attention.`)
 }

@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { reportNames } from '../../reports/names.ts'
-import { action, looks } from './action.ts'
+import { action, looks, quiet } from './action.ts'
 import { shownRows, wholeNumber, withJson } from './arguments.ts'
 
 /** Registers `report`. */
@@ -79,11 +79,17 @@ function placeName(text: string): string {
 
 /** Registers `drift`. */
 export function registerDrift(program: Command): void {
-  withJson(
+  const drift = withJson(
     program
       .command('drift')
       .description(
         'list upstream fields that no column shows, because they are new or have a different shape: since when, how often, a sample',
       ),
   ).action(action(() => import('../commands/drift.ts'), 'runDrift', looks))
+  withJson(
+    drift
+      .command('acknowledge')
+      .description('take note of the new fields of a stream: they no longer need attention')
+      .argument('<stream>', 'name of its table'),
+  ).action(action(() => import('../commands/drift.ts'), 'runAcknowledge', quiet))
 }

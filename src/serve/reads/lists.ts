@@ -149,11 +149,13 @@ export function createLists(
   return (stream, endpoint) => {
     const { reads } = stream
     if (reads.kind !== 'list' || reads.list !== endpoint || parentOf(stream) !== undefined) return null
-    const paging = pagingOf(stream, settings.api)
+    const set = pagingOf(stream, settings.api)
+    const sizeParams = [set.sizeParam, ...(settings.serveSizeParams?.split(',') ?? [])]
     const path = endpoint.replace('GET ', '')
     return async (request) => {
       const { caller, query } = request
       assertMayRead(caller, stream)
+      const paging = { ...set, sizeParam: sizeParams.find((name) => query.has(name)) ?? set.sizeParam }
       query.off(stream)
       const asked = listQuery(stream, query)
       // A cursor is a place among the rows of one history: after a restore, other rows stand there.

@@ -34,6 +34,10 @@ export class Query {
     this.#left = new Set(Object.keys(raw).filter((name) => !ignored.includes(name)))
   }
 
+  has(name: string): boolean {
+    return this.#left.has(name)
+  }
+
   /** The value of a parameter; undefined: it is not there, or empty, which the API takes for the same. */
   take(name: string): string | undefined {
     this.#left.delete(name)

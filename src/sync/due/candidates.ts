@@ -24,7 +24,7 @@ export const holderOf = (stream: StreamDef): StreamDef =>
  */
 export async function scheduledSince(db: Queryable, stream: StreamDef): Promise<Date | null> {
   const { rows } = await db.query<{ since: Date }>(
-    `select s.as_of - ${longestTransaction} as since from sync.streams s join sync.runs last on last.id = s.last_run_id
+    `select s.as_of - ${longestTransaction} as since from sync.streams s join sync.runs last on last.id = s.last_run_id and last.trigger <> 'release'
      where s.stream = $1 and s.as_of <= statement_timestamp()
        and last.started_at between date_trunc('day', statement_timestamp(), 'UTC') and statement_timestamp()
        and not exists (select from sync.reads r where r.endpoint = any($2) and r.since > s.as_of)
@@ -38,7 +38,7 @@ export async function scheduledSince(db: Queryable, stream: StreamDef): Promise<
 export async function hotSince(db: Queryable, stream: StreamDef): Promise<Date | null> {
   const { rows } = await db.query<{ since: Date }>(
     `select started_at - ${longestTransaction} as since from sync.runs
-     where stream = $1 and status = 'done' and record_key is null order by id desc limit 1`,
+     where stream = $1 and status = 'done' and record_key is null and trigger <> 'release' order by id desc limit 1`,
     [stream.name],
   )
   return rows[0]?.since ?? null

@@ -39,15 +39,18 @@ type Intervals = {
   readonly soonMaxAgeS?: number | null
 }
 
-/** Stores effective intervals and targets, in seconds; a turn without an interval is on no schedule. Due times already set stay. */
+/** SQL of when a turn is due whose interval changes: from its last turn, or from what was read without one. What is due stays so. */
+const dueAgain = (due: string, interval: string, asOf: string): string => `case when t.${interval} is null then null
+    when s.${due} <= clock_timestamp() then s.${due}
+    else least(coalesce(s.${due} - s.${interval} * interval '1 s', s.${asOf}), clock_timestamp()) + t.${interval} * interval '1 s' end`
+
+/** Stores effective intervals and targets, in seconds; a turn without an interval is on no schedule. */
 export async function saveIntervals(db: Queryable, streams: readonly Intervals[]): Promise<void> {
   await db.query(
     `update sync.streams s set interval_s = t.interval_s, hot_interval_s = t.hot_interval_s, target_s = t.target_s,
        max_age_s = t.max_age_s, soon_max_age_s = t.soon_max_age_s,
-       next_due_at = case when t.interval_s is null then null
-         else least(s.next_due_at, clock_timestamp() + t.interval_s * interval '1 s') end,
-       hot_next_due_at = case when t.hot_interval_s is null then null
-         else least(s.hot_next_due_at, clock_timestamp() + t.hot_interval_s * interval '1 s') end
+       next_due_at = ${dueAgain('next_due_at', 'interval_s', 'as_of')},
+       hot_next_due_at = ${dueAgain('hot_next_due_at', 'hot_interval_s', 'hot_as_of')}
      from jsonb_to_recordset($1::jsonb) as t(stream text, interval_s numeric, hot_interval_s numeric, target_s numeric,
        max_age_s numeric, soon_max_age_s numeric)
      where s.stream = t.stream

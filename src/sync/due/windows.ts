@@ -28,7 +28,7 @@ export const windowParameters = ({ from, to, timeZone }: Window): readonly strin
 export async function isPageKnown(db: Queryable, stream: StreamDef, keys: readonly string[]): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from ${askedJoin(stream)} ${rememberedJoin} left join sync.streams s on s.stream = $2
-     left join sync.runs w on w.id = s.last_run_id and w.status in ('done', 'held')
+     left join sync.runs w on w.id = s.last_run_id and w.status in ('done', 'held') and w.trigger <> 'release'
      where (t._deleted_at is null and least(t._changed_at, r.listed_at) < greatest(s.hot_as_of, w.swept_at)) is not true limit 1`,
     [keys, stream.name],
   )

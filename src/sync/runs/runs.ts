@@ -205,9 +205,12 @@ export async function finishRun(
   const inside = descendantsOf(stream).filter((child) => child.reads.kind === 'inside')
   const isWhole = !hot && record_key === null
   const isFresh = status === 'done' && trigger !== 'release' && record_key === null
+  const dueAfter = sql<Date>`case when next_due_at between ${started_at} and clock_timestamp() then next_due_at
+    else greatest(next_due_at, ${started_at}::timestamptz + interval_s * interval '1 s') end`
   const facts = {
     ...(isWhole && { last_run_id: id }),
-    ...(isWhole && isFresh && { as_of: started_at }),
+    // The schedule has counted its own turns. What became due while the run read stays due.
+    ...(isWhole && isFresh && { as_of: started_at, ...(trigger !== 'schedule' && { next_due_at: dueAfter }) }),
     // A complete run reads what the hot ones read, too; it may end after one that began later.
     ...(isFresh && windowsOf(streamNamed(stream)) && { hot_as_of: sql<Date>`greatest(hot_as_of, ${started_at})` }),
   }

@@ -175,14 +175,16 @@ export function releaseSubject({ run, stream, held, records, after }: ReleaseSub
   }
 }
 
-/** A pause of a stream, or its end. */
+/** A pause of a stream, its end, or that its new fields are known. */
 export function streamSubject(name: ActionName, stream: StreamDef): Subject {
   const below = descendantsOf(stream.name).map((child) => child.name)
   const all = [stream.name, ...below].join(', ')
   const text =
-    name === 'pause'
-      ? `${all} ${below.length === 0 ? 'is' : 'are'} not read until you resume ${stream.name}. A run in progress ends first. The rows stay as they are, the streams do not count as late, and changes are still sent.`
-      : `${all} ${below.length === 0 ? 'is' : 'are'} read again. Overdue reads start at once.`
+    name === 'acknowledge'
+      ? `The page of ${stream.name} lists its unknown fields.`
+      : name === 'pause'
+        ? `${all} ${below.length === 0 ? 'is' : 'are'} not read until you resume ${stream.name}. A run in progress ends first. The rows stay as they are, the streams do not count as late, and changes are still sent.`
+        : `${all} ${below.length === 0 ? 'is' : 'are'} read again. Overdue reads start at once.`
   return {
     back: `/streams/${stream.name}`,
     title: stream.name,

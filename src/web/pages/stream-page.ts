@@ -7,6 +7,7 @@ import type { Decision } from '../../sync/decisions.ts'
 import type { QuarantineFacts } from '../../sync/quarantine.ts'
 import type { Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'
+import type { ActionName } from '../actions.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { commandRow, streamLink } from '../parts/commands.ts'
 import { decisionSections } from '../parts/decisions.ts'
@@ -84,7 +85,10 @@ export function renderStreamPage(
   const called = status.endpoints.filter(({ endpoint }) => endpoints.includes(endpoint))
   const known = status.streams.find((each) => each.stream === stream.name)
   const isInside = stream.reads.kind === 'inside'
-  const names = isInside ? [] : known?.paused == null ? (['pause'] as const) : (['resume'] as const)
+  const names: readonly ActionName[] = [
+    ...(isInside ? [] : known?.paused == null ? (['pause'] as const) : (['resume'] as const)),
+    ...(fields.some(({ isNew }) => isNew) ? (['acknowledge'] as const) : []),
+  ]
   const sections = [
     summary(facts, details),
     matters.length > 0 &&
