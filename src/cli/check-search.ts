@@ -123,7 +123,7 @@ async function lookAtSandbox(
 ): Promise<readonly Finding[]> {
   const { config, log, signal } = context
   try {
-    // One that no worker has begun leaves no trace.
+    // One that no worker has started leaves no trace.
     const isKnown = (await knownSandbox(config.dataDir)) !== null
     const sandbox = await (isKnown ? attachSandbox(config.dataDir, log) : createSandbox())
     try {

@@ -56,7 +56,8 @@ it('adds what it finds to .env, for its owner alone, and a second time nothing',
     'API_PAGING=offset',
     'API_PAGE_PARAM=offset',
     'API_PAGE_BASE=0',
-    'API_SIZE_PARAM=perPage',
+    'API_SIZE_PARAM=limit',
+    'SERVE_SIZE_PARAMS=perPage',
   ])
   expect((await stat(file)).mode & 0o777).toBe(0o600)
 

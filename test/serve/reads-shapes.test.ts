@@ -131,13 +131,13 @@ it('a cursor of a list is refused in another history, where other rows stand at 
 
 it('every name that the API was found to take for the size is taken, and no other', async () => {
   await using rig = await openReads({
-    sandbox: { size: 12, paging: 'offset' },
-    env: { API_PAGING: 'offset', API_PAGE_SIZE: '5', API_SIZE_PARAM: 'perPage', SERVE_SIZE_PARAMS: 'limit' },
+    sandbox: { size: 12 },
+    env: { API_PAGE_SIZE: '5', API_SIZE_PARAM: 'perPage', SERVE_SIZE_PARAMS: 'limit' },
     sync: false,
   })
   await rig.mirror.sync({ streams: ['users'] })
-  const real = await rig.ask(`${users}&offset=2`)
-  for (const path of [`${users}&offset=2`, '/v3/users?limit=3&offset=2'])
+  const real = await rig.ask(`${users}&page=2`)
+  for (const path of [`${users}&page=2`, '/v3/users?limit=3&page=2'])
     expect(await rig.get(path), path).toMatchObject({ status: 200, json: real.json })
   for (const query of ['pageSize=3', 'limit=3&perPage=3'])
     expect((await rig.get(`/v3/users?${query}`)).status, query).toBe(400)
