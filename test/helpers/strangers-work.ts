@@ -2,7 +2,6 @@
 
 import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
-import { expect } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { streams } from '../../src/catalog/catalog.ts'
 import { reportNames } from '../../src/reports/names.ts'
@@ -36,7 +35,7 @@ export async function openWork(database: TestDatabase, url = database.url): Prom
     sandbox,
     run: async (command) => {
       const { code, stdout, stderr } = await cli.run(command.split(' '))
-      expect({ command, code, output: code === 0 ? '' : stdout + stderr }).toEqual({ command, code: 0, output: '' })
+      if (code !== 0) throw new Error(`${command} ended with ${code}: ${stdout}${stderr}`)
     },
     asPartner: async () => {
       await database.pool.query(

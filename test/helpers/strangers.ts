@@ -5,6 +5,8 @@ import { randomBytes } from 'node:crypto'
 import { Client, escapeLiteral } from 'pg'
 
 export type Strangers = AsyncDisposable & {
+  /** A session of the test that finds none of them. */
+  readonly admin: Client
   /** How many objects there are. */
   readonly made: number
   /** What was called, whatever became of the transaction that did. */
@@ -145,6 +147,7 @@ export async function plantStrangers(url: string, wide: boolean): Promise<Strang
   await client.query('reset role')
   const { rows } = await client.query<{ made: number }>('select count(*)::int as made from public.planted_objects')
   return {
+    admin: client,
     made: rows[0]?.made ?? 0,
     calls: async () => {
       const { rows: called } = await client.query<{ what: string }>(
