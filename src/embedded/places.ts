@@ -15,7 +15,12 @@ const passable = 0o711
 export async function prepareDataDir(dataDir: string): Promise<string> {
   const made = await mkdir(dataDir, { recursive: true })
   if (made !== undefined) await chmod(dataDir, passable)
-  return realpath(dataDir)
+  const path = await realpath(dataDir)
+  if (!path.includes('\n')) return path
+  throw unavailable(
+    `The name of ${JSON.stringify(path)} has a line break, which the pid file of Postgres cannot hold`,
+    'Set DATA_DIR to another folder',
+  )
 }
 
 /**

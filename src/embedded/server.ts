@@ -2,16 +2,16 @@
 // Everything here runs under the lock of DATA_DIR.
 
 import { createHash } from 'node:crypto'
-import { chown, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chown, mkdtemp, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { sleep } from '../clock.ts'
-import type { Binaries } from './binaries.ts'
+import { deadlineIn, sleep } from '../clock.ts'
+import { type Binaries, withPlainPath } from './binaries.ts'
 import { findFreePort, isFree, type Presence, probe } from './connection.ts'
 import { failedStep, lastWords, unavailable, unlessMissing } from './failures.ts'
 import type { Identity } from './identity.ts'
 import { isPostmaster, isTaken, survivors } from './processes.ts'
 import { roles, type State } from './state.ts'
-import { runTool } from './tools.ts'
+import { runTool, startTool } from './tools.ts'
 
 export type Settings = Readonly<Record<string, string>>
 
@@ -69,8 +69,9 @@ export async function createCluster(cluster: Cluster, password: string, locale =
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
     if (identity !== null) for (const path of [draft, passwordFile]) await chown(path, identity.uid, identity.gid)
     const args = ['-D', draft, '-U', roles.user, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '-E', 'UTF8']
-    const program = join(binaries.binDir, 'initdb')
-    const { code, output } = await runTool(program, [...args, ...locale], { identity, folder: location })
+    const { code, output } = await withPlainPath(binaries.binDir, location, (binDir) =>
+      runTool(join(binDir, 'initdb'), [...args, ...locale], { identity, folder: location }),
+    )
     if (code !== 0) throw await failedStep('Creating the embedded database', lastWords(output), location)
     await rename(draft, folder)
   } finally {
@@ -118,7 +119,7 @@ async function folderName(folder: string): Promise<string> {
   return `boat-mirror-${createHash('sha256').update(`${ino} ${born}`).digest('hex').slice(0, 16)}`
 }
 
-/** Starts the server and returns its port: the stored one if it is free. Postgres leaves our session (pg_ctl sees to it). */
+/** Starts the server, which outlives this process, and returns its port: the stored one if it is free. */
 export async function startServer(cluster: Cluster, state: State, settings: Settings): Promise<number> {
   const { folder, location, identity } = cluster
   const logFile = join(folder, 'server.log')
@@ -126,14 +127,8 @@ export async function startServer(cluster: Cluster, state: State, settings: Sett
     const port = await findFreePort(state.port)
     await unlessMissing(rename(logFile, `${logFile}.previous`))
     const name = await folderName(folder)
-    const options = Object.entries({ ...defaults, cluster_name: name, ...settings, port: String(port) })
-    const args = ['start', '-w', '-t', String(startLimitSeconds), '-s', '-D', folder, '-l', logFile]
-    const result = await pgCtl(cluster, [
-      ...args,
-      '-o',
-      options.map(([name, value]) => `-c ${name}=${value}`).join(' '),
-    ])
-    if (result.code === 0) return port
+    if (await launched(cluster, logFile, { ...defaults, cluster_name: name, ...settings, port: String(port) }))
+      return port
     const found = await findRunning(folder, state) // a server that a killed command had started
     if (found !== null) return found
     if (attempt < startAttempts && !(await isFree(port))) continue // another program was quicker with that port
@@ -141,12 +136,37 @@ export async function startServer(cluster: Cluster, state: State, settings: Sett
       await sleep(retryMs) // processes of a server that was killed still hold its memory
       continue
     }
-    const words = `${(await readIfThere(logFile)) ?? ''}`.trim() || result.output
     throw await failedStep(
       `Starting the embedded database in ${folder}${identity === null ? '' : ` as ${identity.name}`}`,
-      lastWords(words),
+      lastWords((await readIfThere(logFile)) ?? ''),
       location,
     )
+  }
+}
+
+/** Runs `postgres` itself, without a shell. @returns whether it accepts connections; false: it has ended, or takes too long. */
+async function launched(
+  { folder, identity, binaries }: Cluster,
+  logFile: string,
+  settings: Settings,
+): Promise<boolean> {
+  const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const log = await open(logFile, 'a', 0o600)
+  try {
+    if (identity !== null) await log.chown(identity.uid, identity.gid)
+    const output = ['ignore', log.fd, log.fd] as const
+    const program = join(binaries.binDir, 'postgres')
+    const child = await startTool(program, ['-D', folder, ...args], { identity, folder, output: [...output] })
+    child.unref()
+    const isLate = deadlineIn(startLimitSeconds * 1000)
+    while (child.exitCode === null && child.signalCode === null && !isLate()) {
+      const pidFile = await readPidFile(folder)
+      if (pidFile?.pid === child.pid && pidFile?.isReady) return true
+      await sleep(pollMs)
+    }
+    return false
+  } finally {
+    await log.close()
   }
 }
 
@@ -157,27 +177,26 @@ export async function hasEnded(folder: string): Promise<boolean> {
 }
 
 /** Stops the server: open connections end, everything committed is on disk. */
-export async function stopServer(cluster: Cluster): Promise<void> {
-  const args = ['stop', '-w', '-t', String(stopLimitSeconds), '-s', '-m', 'fast', '-D', cluster.folder]
-  const { code, output } = await pgCtl(cluster, args)
-  if (code === 0 || (await readPidFile(cluster.folder)) === null) return // code 1 also means: it had already ended
-  throw await failedStep(`Stopping the embedded database in ${cluster.folder}`, lastWords(output), cluster.location)
+export async function stopServer({ folder, location }: Cluster): Promise<void> {
+  const isLate = deadlineIn(stopLimitSeconds * 1000)
+  for (let asked = false; !(await hasEnded(folder)); await sleep(pollMs)) {
+    const pid = (await readPidFile(folder))?.pid
+    if (!asked && pid !== undefined) process.kill(pid, 'SIGINT')
+    asked = true
+    if (isLate())
+      throw await failedStep(`Stopping the embedded database in ${folder}`, `process ${pid} goes on`, location)
+  }
 }
 
-function pgCtl(cluster: Cluster, args: readonly string[]): ReturnType<typeof runTool> {
-  const { binaries, identity, location } = cluster
-  return runTool(join(binaries.binDir, 'pg_ctl'), args, { identity, folder: location })
-}
+type PidFile = { readonly pid: number; readonly port: number | null; readonly isReady: boolean }
 
-type PidFile = { readonly pid: number; readonly port: number | null }
-
-/** Reads postmaster.pid: process on line 1, port on line 4 (written once it listens) [postgresql.org: pidfile.h]. */
+/** Reads postmaster.pid: process on line 1, port on line 4 (written once it listens), state on line 8 [postgresql.org: pidfile.h]. */
 async function readPidFile(folder: string): Promise<PidFile | null> {
   const lines = (await readIfThere(join(folder, 'postmaster.pid')))?.split('\n')
   const pid = Number(lines?.[0])
   if (lines === undefined || !Number.isSafeInteger(pid) || pid <= 0) return null
   const port = Number(lines[3])
-  return { pid, port: port > 0 ? port : null }
+  return { pid, port: port > 0 ? port : null, isReady: lines[7]?.trim() === 'ready' }
 }
 
 const readIfThere = (file: string): Promise<string | null> => unlessMissing(readFile(file, 'utf8'))
