@@ -30,7 +30,6 @@ export function calendarText(name: string, times: readonly BusyTime[], knownUnti
     name: escaped(oneLine(name, 200)),
     prodId: { company: 'boat-mirror', product: 'calendar', language: 'EN' },
     method: ICalCalendarMethod.PUBLISH,
-    x: { 'X-BOAT-MIRROR-KNOWN-UNTIL': knownUntil?.replaceAll('-', '') ?? 'NOTHING' },
   })
   for (const { uid, kind, from, to, wholeDays, changedAt } of times)
     calendar.createEvent({
@@ -44,5 +43,7 @@ export function calendarText(name: string, times: readonly BusyTime[], knownUnti
       stamp: changedAt,
       lastModified: changedAt,
     })
-  return calendar.toString()
+  // The library would write it behind the events, where the grammar has no more properties of a calendar (RFC 5545, 3.6).
+  const known = `X-BOAT-MIRROR-KNOWN-UNTIL:${knownUntil?.replaceAll('-', '') ?? 'NOTHING'}\r\n`
+  return calendar.toString().replace(/^(BEGIN:VEVENT|END:VCALENDAR)/m, `${known}$1`)
 }
