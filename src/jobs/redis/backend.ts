@@ -7,12 +7,14 @@ import type { BoatMirrorError } from '../../errors.ts'
 import { listening, processorOf, queueOptions, running, workerOptions } from '../bull-worker.ts'
 import { quietly, untilReady } from '../postgres/backend-ready.ts'
 import type { BackendOptions, BackendRisk, QueueBackend } from '../queues.ts'
-import { probeRedis, redisError } from './probe.ts'
+import { keptMs, probeRedis, redisError } from './probe.ts'
 
 type Closable = { close(force?: boolean): Promise<void> }
 
 /** A try that is not answered within this is given up, and another one made. */
 const longestTryMs = 10_000
+/** A connection in use answers within this time, in milliseconds. */
+const ownAnswerMs = 2_000
 
 export function redisBackend(options: BackendOptions, url: string): QueueBackend {
   const onError = quietly(options.log)
@@ -30,6 +32,8 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
         connectTimeout: 5_000,
         enableOfflineQueue: waits,
         retryStrategy: (times) => Math.min(times * 100, 2_000),
+        // After a failover the address leads to another Redis, and the former primary lives on as a replica.
+        reconnectOnError: ({ message }) => /(^|-)(READONLY|LOADING|MASTERDOWN)\b/.test(message),
       }),
     )
     redis.on('error', onError)
@@ -77,6 +81,14 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
         answered,
       ).then((worker) => running(worker, onError)),
     ping: async () => {
+      // The connections that are used, too: a new one may lead to another Redis.
+      const writes = [...connections].map(async (own) => {
+        if (own.status !== 'ready') throw new Error('Connection is closed.')
+        await withDeadline(own.set(`${options.prefix}:check:own`, '1', 'PX', keptMs), ownAnswerMs)
+      })
+      await Promise.all(writes).catch((error: unknown) => {
+        throw failure(error)
+      })
       await probeRedis(url, options.prefix)
     },
     risk: async () => riskOf((await probeRedis(url, options.prefix)).evictionPolicy),

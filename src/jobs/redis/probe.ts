@@ -10,7 +10,7 @@ import { BoatMirrorError, type ErrorCode, messageOf } from '../../errors.ts'
 /** From the first byte to the last answer, in milliseconds. */
 const patienceMs = 5_000
 /** What a try leaves behind where it is cut off, in milliseconds. */
-const keptMs = 60_000
+export const keptMs = 60_000
 
 /** One write of each kind of value that BullMQ's scripts use. Outside of a script, Redis names the command that it forbids. */
 const writes = [
