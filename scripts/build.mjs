@@ -1,8 +1,12 @@
 // `npm run build`, except the declarations, which tsc adds: the program and the library, bundled into `dist`.
 
 import { rm } from 'node:fs/promises'
-import { bundle } from './bundle.mjs'
 
+const { bundle } = await import('./bundle.mjs').catch((error) => {
+  if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
+  process.stderr.write('Building needs the development packages. Run: npm ci --include=dev\n')
+  process.exit(1)
+})
 await rm('dist', { recursive: true, force: true }) // files of an earlier build have other names
 await bundle({
   entries: {
