@@ -29,10 +29,17 @@ const postgresParameters: Readonly<Record<string, RegExp>> = {
   host: /^[^,]*$/,
 }
 
+/** libpq and pg take a user without a host, which is no URL: `postgres://user:pw@/db?host=/dir`. */
+const withHost = (value: string): string =>
+  value.replace(
+    /^postgres(ql)?:\/\/[^/?#]*@(?=[/?]|$)/i,
+    (user) => user + encodeURIComponent(process.env.PGHOST || 'localhost'),
+  )
+
 /** A Postgres address: of one host, and with nothing in it that cannot be decoded. */
 export function parsePostgresAddress(value: string): string | undefined {
   // A % that escapes nothing stands for itself, as pg has it.
-  const given = postgresAddress(value.replace(/%(?![0-9a-f]{2})/gi, '%25'))
+  const given = postgresAddress(withHost(value.replace(/%(?![0-9a-f]{2})/gi, '%25')))
   if (given === undefined) return undefined
   const url = new URL(given)
   const { username, password, hostname, pathname, searchParams } = url

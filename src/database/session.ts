@@ -2,6 +2,7 @@
 // database, role and PGOPTIONS are set to.
 
 import pg from 'pg'
+import { parseIntoClientConfig } from 'pg-connection-string'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { readJson } from '../json/lossless.ts'
 import { sqlStateOf } from './sql-states.ts'
@@ -94,12 +95,21 @@ const types = typesWith(readJson)
 /** Settings of pg itself for each connection: time limits, keep-alive, how values are read. */
 export function clientConfig({ url, applicationName, statementTimeoutMs }: SessionOptions): pg.ClientConfig {
   return {
-    connectionString: url,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: statementTimeoutMs === 0 ? 0 : (statementTimeoutMs ?? defaultStatementTimeoutMs) + clientGraceMs,
     keepAlive: true,
     types,
+    ...connectionOf(url),
+  }
+}
+
+/** Where an address leads. The name of the database is decoded as psql does it: pg leaves `%26` and its like. */
+function connectionOf(url: string): pg.ClientConfig {
+  const { pathname, searchParams } = new URL(url)
+  return {
+    ...parseIntoClientConfig(url),
+    database: searchParams.get('dbname') ?? decodeURIComponent(pathname.slice(1)),
   }
 }
 

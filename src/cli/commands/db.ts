@@ -64,8 +64,9 @@ const withoutPager = ['-P', 'pager=off']
 /** Runs psql on this terminal. Ctrl-C then belongs to psql (it cancels a query); a signal to stop ends psql. */
 async function openPsql(address: string, signal: AbortSignal): Promise<ExitCode> {
   const url = new URL(address)
-  const password = decodeURIComponent(url.password)
+  const password = url.searchParams.get('password') ?? decodeURIComponent(url.password)
   url.password = '' // arguments of a process are public
+  url.searchParams.delete('password')
   const env = password === '' ? process.env : { ...process.env, PGPASSWORD: password }
   const interrupts = process.listeners('SIGINT')
   const ignore = (): void => {}
