@@ -114,7 +114,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     const before = await readStatus(database.pool)
     refuseNewer(before)
     await assertSuitable(database.pool, 'migrate')
-    const isDone = isCurrent(before) && (await roleGaps(database.pool)).ungranted.length === 0
+    const isDone = isCurrent(before) && !(await roleGaps(database.pool)).open
     const applied = isDone
       ? []
       : await database.transaction((client) =>
@@ -140,7 +140,7 @@ async function upgrade(client: pg.PoolClient, signal: AbortSignal | undefined): 
   const status = await readStatus(client)
   const { pending } = status
   refuseNewer(status)
-  if (isCurrent(status) && (await roleGaps(client)).ungranted.length === 0) return [] // another migrate was here
+  if (isCurrent(status) && !(await roleGaps(client)).open) return [] // another migrate was here
   // Older programs that still run find this before they write again (src/privacy). First of all: they hold no lock yet when they
   // ask for it. The whole table: one that waited for the row would hold the table, which is altered below.
   await client.query(`do $$ begin if exists (select from pg_tables where schemaname = 'sync' and tablename = 'privacy')

@@ -159,19 +159,37 @@ const lastGrant: Readonly<Record<(typeof roleNames)[number], string>> = {
   boat_mirror_views: 'mirror.rentals_local',
 }
 
+type RoleGaps = {
+  readonly missing: readonly string[]
+  readonly ungranted: readonly string[]
+  /** `migrate` has rights to give: a role that it may create, or what a restore without privileges left out. */
+  readonly open: boolean
+}
+
 /** Roles that are not there, and roles that are there without their grants: made after the last migrate, or by a restore. */
-export async function roleGaps(db: Queryable): Promise<{ missing: readonly string[]; ungranted: readonly string[] }> {
-  const { rows } = await db.query<{ name: string; there: boolean; granted: boolean }>(
+export async function roleGaps(db: Queryable): Promise<RoleGaps> {
+  const { rows } = await db.query<{
+    name: string
+    there: boolean
+    granted: boolean
+    creates: boolean
+    public: boolean
+  }>(
     `select name, r.oid is not null as there,
-       r.oid is not null and (has_table_privilege(r.oid, to_regclass(relation), 'select')
+       r.oid is not null and case when name = 'boat_mirror_views'
          -- What only a member may give it, it does not have where the owner is none.
-         or name = 'boat_mirror_views' and not exists (select from pg_namespace n
-           where n.nspname = 'mirror' and pg_has_role(n.nspowner, r.oid, 'usage'))) as granted
+         then pg_has_role((select nspowner from pg_namespace where nspname = 'mirror'), r.oid, 'usage') is not true
+           or r.oid = (select relowner from pg_class c where c.oid = to_regclass(relation))
+         else has_table_privilege(r.oid, to_regclass(relation), 'select') end as granted,
+       (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as creates,
+       has_function_privilege('public', to_regprocedure('mirror.feed_epoch()'), 'execute') as public
      from jsonb_each_text($1::jsonb) l (name, relation) left join pg_roles r on r.rolname = l.name order by name`,
     [JSON.stringify(lastGrant)],
   )
+  const names = (wanted: readonly { readonly name: string }[]): readonly string[] => wanted.map(({ name }) => name)
   return {
-    missing: rows.filter(({ there }) => !there).map(({ name }) => name),
-    ungranted: rows.filter(({ there, granted }) => there && !granted).map(({ name }) => name),
+    missing: names(rows.filter(({ there }) => !there)),
+    ungranted: names(rows.filter(({ there, granted }) => there && !granted)),
+    open: rows.some(({ there, granted, creates, public: isPublic }) => isPublic || (there ? !granted : creates)),
   }
 }
