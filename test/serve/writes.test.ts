@@ -186,6 +186,19 @@ describe('a request that cannot be taken', () => {
       status: 422,
       field: 'orderLink',
     },
+    { name: 'with a NUL', request: { body: '{"orderLink": "a\\u0000b"}' }, status: 400, field: 'orderLink' },
+    {
+      name: 'with half of a surrogate pair, wherever it is',
+      request: { body: '{"orderLink": "x", "note": [{"to": "\\ud83d"}]}' },
+      status: 400,
+      field: 'note.0.to',
+    },
+    {
+      name: 'with a NUL in a name',
+      request: { method: 'POST', path: '/v3/users', body: '{"address": {"a\\u0000": 1}}' },
+      status: 400,
+      field: 'address.a\0',
+    },
     {
       name: 'with a reference that is too long',
       request: { body: { orderLink: 'x' }, headers: { 'idempotency-key': 'x'.repeat(500) } },

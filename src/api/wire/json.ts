@@ -63,12 +63,19 @@ export function parseExact(text: string): Json {
 /** A value of `parseExact` as `parseJson` would have read it, which Postgres can store. */
 export const asRead = (exact: Json): Json => parseJson(stringifyJson(exact)).value
 
-/** Whether a test is true of a text in the value, keys included. */
-export function someText(value: Json, test: (text: string) => boolean): boolean {
-  if (typeof value === 'string') return test(value)
-  if (Array.isArray(value)) return value.some((item) => someText(item, test))
-  return isObject(value) && Object.entries(value).some(([key, item]) => test(key) || someText(item, test))
+/** The members that lead to a text, or its key, of which a test is true: none where that is the value itself; null: there is none. */
+export function findText(value: Json, test: (text: string) => boolean): readonly string[] | null {
+  if (typeof value === 'string') return test(value) ? [] : null
+  if (!Array.isArray(value) && !isObject(value)) return null
+  for (const [key, item] of Object.entries(value)) {
+    const below = test(key) ? [] : findText(item, test)
+    if (below !== null) return [key, ...below]
+  }
+  return null
 }
+
+/** Whether a test is true of a text in the value, keys included. */
+export const someText = (value: Json, test: (text: string) => boolean): boolean => findText(value, test) !== null
 
 /** Whether Postgres can store the text: it holds neither NUL nor half of a surrogate pair. */
 export const isStorable = (text: string): boolean => !hasUnstorableCharacter.test(text)

@@ -1,11 +1,11 @@
 // Between HTTP and what writes work with: bodies and headers in, answers out.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Json, parseJson } from '../../api/wire/json.ts'
+import { findText, isStorable, type Json, parseExact, parseJson } from '../../api/wire/json.ts'
 import { translateDatabaseError } from '../../database/sql-states.ts'
 import { messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
-import { type Answer, problem, Refusal } from '../problem.ts'
+import { type Answer, fieldProblem, problem, Refusal } from '../problem.ts'
 import { bodyText } from './answer.ts'
 
 /** A header that came once; null: it did not. */
@@ -18,7 +18,7 @@ export const headerOf = (request: FastifyRequest, name: string): string | null =
 export const prefers = (request: FastifyRequest, preference: string): boolean =>
   (headerOf(request, 'prefer') ?? '').split(',').some((each) => each.trim().toLowerCase() === preference)
 
-/** JSON as the client of the API reads it, so that no digit is lost. An empty body is none. */
+/** JSON as the client of the API reads it, so that no digit is lost. An empty body is none. What cannot be stored is refused. */
 export function parseBody(
   _request: FastifyRequest,
   body: Buffer,
@@ -26,7 +26,11 @@ export function parseBody(
 ): void {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
-    done(null, text.trim() === '' ? undefined : parseJson(text).value)
+    if (text.trim() === '') return done(null)
+    const { value, sanitized } = parseJson(text)
+    if (sanitized === 0) return done(null, value)
+    const field = findText(parseExact(text), (each) => !isStorable(each))?.join('.') || 'body'
+    done(new Refusal(fieldProblem(400, field, 'holds a NUL or half of a surrogate pair, which cannot be stored.')))
   } catch {
     done(new Refusal(problem(400, 'The body is not JSON, or not in UTF-8.')))
   }
