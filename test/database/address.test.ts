@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
 import { readConfig } from '../../src/config.ts'
 import { openDatabase } from '../../src/database/database.ts'
@@ -76,6 +76,47 @@ describe('an address of a database', () => {
     '%s is refused because it names several hosts',
     (url) => expect(() => readConfig({ DATABASE_URL: url }, '/nonexistent')).toThrow(/^DATABASE_URL .* of one host/),
   )
+})
+
+describe('an address as psql and pg take it', () => {
+  const read = (url: string): string => String(readConfig({ DATABASE_URL: url }, '/nonexistent').databaseUrl)
+  const place = (url: string): unknown => {
+    const { host, port, user, password, database } = new pg.Client(clientConfig(read(url), 'test'))
+    return { host, port, user, password, database }
+  }
+  const usual = { host: 'h', port: 5432, user: 'me', password: 'p/w', database: 'db' }
+  it.each([
+    ['postgres://me:p%2Fw@/db?host=/cloudsql/p:r:i', { ...usual, host: '/cloudsql/p:r:i' }],
+    ['postgresql://me:p%2Fw@/db?host=%2Frun&port=5433', { ...usual, host: '/run', port: 5433 }],
+    ['postgres://me:p%2Fw@%2Frun%2Fpostgresql:5433/db', { ...usual, host: '/run/postgresql', port: 5433 }],
+    ['postgres:///db?host=/run&user=me&password=p%2Fw', { ...usual, host: '/run' }],
+    ['postgres://me:p%2Fw@h/Boats%20%26%20More', { ...usual, database: 'Boats & More' }],
+    ['postgres://me:p%2Fw@h/a%2Fb%3Fc%23d%25e', { ...usual, database: 'a/b?c#d%e' }],
+    ['postgres://me:p%2Fw@h/x?dbname=db', usual],
+    ['postgres://me:p%2Fw@[::1]/db', { ...usual, host: '::1' }],
+  ])('%s', (url, expected) => expect(place(url)).toEqual(expected))
+
+  it('without a host leads where PGHOST says, and to this machine otherwise', () => {
+    vi.stubEnv('PGHOST', '/run/x')
+    expect(place('postgres://me:p%2Fw@/db')).toEqual({ ...usual, host: '/run/x' })
+    vi.stubEnv('PGHOST', '')
+    expect(place('postgres://me:p%2Fw@/db')).toEqual({ ...usual, host: 'localhost' })
+    vi.unstubAllEnvs()
+  })
+
+  it('leads to a database whose name has escapes', async () => {
+    const name = `${inject('databasePrefix')}Boats & More, 100%/year?#"x"`
+    await database.pool.query(`create database ${pg.escapeIdentifier(name)}`)
+    const url = new URL(database.url)
+    url.pathname = `/${encodeURIComponent(name)}`
+    const opened = openDatabase({ url: read(url.href), applicationName: 'test', max: 1, log: quiet })
+    try {
+      expect((await opened.pool.query('select current_database() as name')).rows).toEqual([{ name }])
+    } finally {
+      await opened.close()
+      await database.pool.query(`drop database ${pg.escapeIdentifier(name)} with (force)`)
+    }
+  })
 })
 
 describe('a Postgres without TLS', () => {

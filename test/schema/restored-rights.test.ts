@@ -33,12 +33,12 @@ const roles = ['reader', 'partner', 'enqueue', 'operator', 'serve', 'views'].map
 const rightsQuery = `with classes as (select c.*, n.nspname from pg_class c join pg_namespace n on n.oid = relnamespace
     where nspname in ${ours}),
   acls as (
-    select 'schema ' || nspname as object, coalesce(nspacl, acldefault('n', nspowner)) as acl from pg_namespace where nspname in ${ours}
-    union all select relkind || ' ' || oid::regclass, coalesce(relacl, acldefault(case relkind when 'S' then 's' else 'r' end::"char", relowner))
+    select concat('schema ', nspname) as object, coalesce(nspacl, acldefault('n', nspowner)) as acl from pg_namespace where nspname in ${ours}
+    union all select concat_ws(' ', relkind, oid::regclass), coalesce(relacl, acldefault(case relkind when 'S' then 's' else 'r' end::"char", relowner))
       from classes where relkind in ('r', 'p', 'v', 'm', 'S')
-    union all select 'function ' || p.oid::regprocedure, coalesce(proacl, acldefault('f', proowner)) from pg_proc p
+    union all select concat('function ', p.oid::regprocedure), coalesce(proacl, acldefault('f', proowner)) from pg_proc p
       join pg_namespace n on n.oid = pronamespace where nspname in ${ours}
-    union all select 'column ' || attrelid::regclass || '.' || attname, attacl from pg_attribute join classes c on c.oid = attrelid
+    union all select concat('column ', attrelid::regclass, '.', attname), attacl from pg_attribute join classes c on c.oid = attrelid
       where attacl is not null)
   select line from (
     select concat_ws(' ', object, case grantee when 0 then 'public' else grantee::regrole::text end, privilege_type) as line

@@ -25,15 +25,18 @@ export function parseBody(
   done: (error: Error | null, value?: Json) => void,
 ): void {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
-    if (text.trim() === '') return done(null)
-    const { value, sanitized } = parseJson(text)
-    if (sanitized === 0) return done(null, value)
-    const field = findText(parseExact(text), (each) => !isStorable(each))?.join('.') || 'body'
-    done(new Refusal(fieldProblem(400, field, 'holds a NUL or half of a surrogate pair, which cannot be stored.')))
-  } catch {
-    done(new Refusal(problem(400, 'The body is not JSON, or not in UTF-8.')))
+    done(null, bodyOf(new TextDecoder('utf-8', { fatal: true }).decode(body)))
+  } catch (error) {
+    done(error instanceof Refusal ? error : new Refusal(problem(400, 'The body is not JSON, or not in UTF-8.')))
   }
+}
+
+function bodyOf(text: string): Json | undefined {
+  if (text.trim() === '') return undefined
+  const { value, sanitized } = parseJson(text)
+  if (sanitized === 0) return value
+  const field = findText(parseExact(text), (each) => !isStorable(each))?.join('.') || 'body'
+  throw new Refusal(fieldProblem(400, field, 'holds a NUL or half of a surrogate pair, which cannot be stored.'))
 }
 
 /** Sends an answer. It is about one moment and one caller, so it is never cached. */
