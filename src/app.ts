@@ -32,6 +32,7 @@ import { privacySettings } from './privacy/rules.ts'
 import { claimPrivacy } from './privacy/stored.ts'
 import { apiRefusal, mirroredApi } from './profile/mirrored-api.ts'
 import { saveReportSettings } from './reports/time-zone.ts'
+import { probeEngine } from './schema/engine.ts'
 import { assertSchemaCurrent, migrate, migrationStatus } from './schema/migrate.ts'
 import { assertSuitable } from './schema/suitable.ts'
 import type { SyncContext } from './sync/context.ts'
@@ -208,6 +209,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     await assertSchemaCurrent(database)
     if (options.schema === 'migrate') {
       await assertSuitable(database.pool, 'sync')
+      const untried = await probeEngine(database.pool)
+      if (untried !== null) log.warn({ event: 'engine_not_tried' }, untried)
       await noticeHistory(database.pool) // before anything is named after this installation
     }
     const refusal = options.apiUrl === noApi ? null : apiRefusal(await mirroredApi(database.pool), config)

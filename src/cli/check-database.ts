@@ -14,6 +14,7 @@ import { mayCreate } from '../inspect/queries.ts'
 import { readsSummary } from '../inspect/reads.ts'
 import type { Logger } from '../log.ts'
 import { assertColumnsOptional } from '../mirror/partner-objects.ts'
+import { probeEngine } from '../schema/engine.ts'
 import { isCurrent, type MigrationStatus, migrationStatus, missingOf } from '../schema/migrate.ts'
 import { roleGaps } from '../schema/roles.ts'
 import { assertNamesFree, assertSuitable } from '../schema/suitable.ts'
@@ -55,6 +56,8 @@ export async function checkDatabase(config: Config, log: Logger, findings: Findi
     closers.push(() => database.close())
     findings.push(ok('database', `${shownAddress(url)}, Postgres ${await supportedVersion(database.pool)}`))
     await assertSuitable(database.pool, 'sync')
+    const untried = await probeEngine(database.pool)
+    if (untried !== null) findings.push(warn('engine', untried, 'Allow one more connection, and run check again.'))
     const pooler = await checkPooler(server)
     if (pooler.finding !== null) findings.push(pooler.finding)
     findings.push(...(await durabilityFindings(database)))

@@ -125,13 +125,19 @@ async function rollBack(client: pg.PoolClient): Promise<boolean> {
 }
 
 const oldestMajor = 14
+/** Engines that speak the protocol of Postgres, as version() names them. */
+const otherEngines = /cockroach|yugabyte|-YB-|redshift|materialize|risingwave|crate|questdb|spanner|gauss|greenplum/i
 
 /** The server's version as it names it, such as `16.4`. @throws BoatMirrorError DATABASE_REFUSED when it is too old. */
 export async function supportedVersion(db: Queryable): Promise<string> {
-  const { rows } = await db.query<{ version: string; number: number }>(
-    `select current_setting('server_version') as version, current_setting('server_version_num')::int as number`,
+  const { rows } = await db.query<{ name: string; version: string; number: number }>(
+    `select version() as name, current_setting('server_version') as version, current_setting('server_version_num')::int as number`,
   )
-  const { version, number } = rows[0] ?? { version: 'of an unknown version', number: 0 }
+  const { name, version, number } = rows[0] ?? { name: '', version: 'of an unknown version', number: 0 }
+  if (otherEngines.test(name))
+    throw new BoatMirrorError('DATABASE_UNSUITABLE', `The database is no Postgres: it names itself ${name}.`, {
+      remedy: `Use Postgres ${oldestMajor} or newer. Locks and transactions of others work differently.`,
+    })
   if (number >= oldestMajor * 10_000) return version
   throw new BoatMirrorError('DATABASE_REFUSED', `Postgres ${version} is too old.`, {
     remedy: `Use Postgres ${oldestMajor} or newer.`,

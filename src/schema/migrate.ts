@@ -12,6 +12,7 @@ import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { makeLogMonths } from '../mirror/log-months.ts'
+import { probeEngine } from './engine.ts'
 import { repeatableSteps, repeatableVersion } from './repeatable-steps.ts'
 import { replaceViews } from './replace-views.ts'
 import { roleGaps } from './roles.ts'
@@ -114,6 +115,8 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     const before = await readStatus(database.pool)
     refuseNewer(before)
     await assertSuitable(database.pool, 'migrate')
+    const untried = await probeEngine(database.pool)
+    if (untried !== null) log.warn({ event: 'engine_not_tried' }, untried)
     const isDone = isCurrent(before) && !(await roleGaps(database.pool)).open
     const applied = isDone
       ? []
