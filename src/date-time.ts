@@ -143,7 +143,7 @@ function formatFor(timeZone: string): Intl.DateTimeFormat {
 }
 
 /** How far clocks in a zone are ahead of UTC at an instant, in milliseconds. */
-function zoneOffset(instant: number, timeZone: string): number {
+export function zoneOffset(instant: number, timeZone: string): number {
   const shown = new Map(
     formatFor(timeZone)
       .formatToParts(instant)

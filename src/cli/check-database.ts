@@ -14,6 +14,7 @@ import { mayCreate } from '../inspect/queries.ts'
 import { readsSummary } from '../inspect/reads.ts'
 import type { Logger } from '../log.ts'
 import { assertColumnsOptional } from '../mirror/partner-objects.ts'
+import { assertTimeZone, differingDay } from '../reports/time-zone.ts'
 import { probeEngine } from '../schema/engine.ts'
 import { isCurrent, type MigrationStatus, migrationStatus, missingOf } from '../schema/migrate.ts'
 import { roleGaps } from '../schema/roles.ts'
@@ -67,6 +68,7 @@ export async function checkDatabase(config: Config, log: Logger, findings: Findi
     findings.push(await schemaFinding(config, database, schema))
     if (isCurrent(schema)) findings.push(await rolesFinding(database), await columnsFinding(database))
     findings.push(await clockFinding(database, config))
+    findings.push(...(await zoneFindings(database, config)))
     if (isCurrent(schema)) findings.push(...(await feedFindings(database)), await readsFinding(config, database))
     return { direct, database, current: isCurrent(schema), [Symbol.asyncDispose]: dispose }
   } catch (error) {
@@ -147,6 +149,15 @@ async function columnsFinding({ pool }: Database): Promise<Finding> {
   } catch (error) {
     return failed('columns', translateDatabaseError(error))
   }
+}
+
+/** Both sides must read a time without offset alike. */
+async function zoneFindings({ pool }: Database, { timeZone }: Config): Promise<readonly Finding[]> {
+  await assertTimeZone(pool, timeZone)
+  const day = await differingDay(pool, timeZone)
+  if (day === null) return []
+  const sides = `Node ${process.versions.node} (time zones ${process.versions.tz}) and Postgres ${await supportedVersion(pool)}`
+  return [warn('time zone', `${sides} differ in ${timeZone} on ${day}`, 'Update the one with older rules.')]
 }
 
 async function clockFinding(database: Database, config: Config): Promise<Finding> {
