@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Pool, PoolClient } from 'pg'
 import { withDeadline } from '../clock.ts'
-import { keepsPrepared } from '../database/database.ts'
+import { begin, keepsPrepared } from '../database/session.ts'
 import { sqlStateOf } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 
@@ -50,7 +50,7 @@ async function tried(pool: Pool): Promise<string | null> {
     const client = await pool.connect()
     if (isOver) client.release(true)
     else clients.push(client)
-    await client.query('begin')
+    await client.query(begin(client, ''))
     return client
   }
   try {

@@ -81,7 +81,9 @@ describe('an address of a database', () => {
 describe('an address as psql and pg take it', () => {
   const read = (url: string): string => String(readConfig({ DATABASE_URL: url }, '/nonexistent').databaseUrl)
   const place = (url: string): unknown => {
-    const { host, port, user, password, database } = new pg.Client(clientConfig(read(url), 'test'))
+    const { host, port, user, password, database } = new pg.Client(
+      clientConfig({ url: read(url), applicationName: 'test' }),
+    )
     return { host, port, user, password, database }
   }
   const usual = { host: 'h', port: 5432, user: 'me', password: 'p/w', database: 'db' }
