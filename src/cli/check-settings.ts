@@ -1,9 +1,9 @@
 // What a search found against what is set: as a finding, as lines, and in the file that `check --write` adds them to.
 
-import { parsePostgresAddress } from '../addresses.ts'
 import type { Config } from '../config.ts'
 import { authText } from '../discovery/auth.ts'
 import type { Discovery, FoundSetting } from '../discovery/types.ts'
+import { settings } from '../settings.ts'
 import { oneLine, shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
 import { addSettings, type Replaced, readSettingsFile, settingLines, variablesOf } from './settings-file.ts'
@@ -77,7 +77,7 @@ export function placesOf(
 
 /** An address without its secrets. The user of a database stays: it decides which database a command opens. */
 function withoutPassword(name: string, given: string): string {
-  const value = (name.startsWith('DATABASE_') && parsePostgresAddress(given)) || given
+  const value = (name.startsWith('DATABASE_') && settings.databaseUrl.parse(given)) || given
   if (!name.endsWith('_URL') || !URL.canParse(value)) return value
   const url = new URL(value)
   const isSecret = url.password !== '' || url.searchParams.has('password') || (name.startsWith('API_') && url.username)

@@ -162,7 +162,7 @@ const lastGrant: Readonly<Record<(typeof roleNames)[number], string>> = {
 type RoleGaps = {
   readonly missing: readonly string[]
   readonly ungranted: readonly string[]
-  /** `migrate` has rights to give: a role that it may create, or what a restore without privileges left out. */
+  /** `migrate` has rights to give: a role that it may create, or what a restore without privileges omitted. */
   readonly open: boolean
 }
 

@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest'
 import { sleep } from '../../src/clock.ts'
 import { openBackend } from '../../src/jobs/backend.ts'
 import type { QueueBackend } from '../../src/jobs/queues.ts'
@@ -45,8 +45,8 @@ describe.runIf(inject('redisUrl') !== null && program !== '')('a Redis that fail
       redis.push(await startRedis(program, join(folder, name)))
       admins.push(new Redis(redis.at(-1)?.url ?? ''))
     }
-    await become(1, 0)
   })
+  beforeEach(() => become(1, 0))
   afterAll(async () => {
     for (const each of admins) each.disconnect()
     for (const each of redis) await each.close()
@@ -102,7 +102,6 @@ describe.runIf(inject('redisUrl') !== null && program !== '')('a Redis that fail
   })
 
   it('is noticed by connections that nothing was asked of since, although the address leads to the new primary', async () => {
-    await become(1, 0)
     const address = await openAddress(redis[0]?.url ?? '')
     const backend = openWith(address.url)
     const queue = await backend.openQueue('idle')
