@@ -17,6 +17,7 @@ export const attentionKinds = [
   'unknown',
   'failed',
   'overlap',
+  'arrival',
   'quarantine',
   'fields',
 ] as const

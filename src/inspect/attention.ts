@@ -320,16 +320,25 @@ function changes({ outbox, firstChanges, settledSince }: Facts): Attention[] {
 }
 
 function doubleBookings({ overlaps }: Facts): Attention[] {
-  if (overlaps.rentals === 0) return []
-  const { rentals, boats } = overlaps
+  const { rentals, boats, since, withoutArrival: open, withoutArrivalSince } = overlaps
   const what = rentals === 1 ? '1 rental overlaps' : `${count(rentals)} rentals overlap`
+  const text = `${what} with another rental or an unavailability of the same boat (${counted(boats, 'boat')}).`
+  const named = `${open.length === 1 ? 'Rental' : 'Rentals'} ${listed(open)} ${open.length === 1 ? 'has' : 'have'} no arrival.`
   return [
-    {
-      kind: 'overlap',
-      about: ['bookings'],
-      text: `${what} with another rental or an unavailability of the same boat (${counted(boats, 'boat')}).`,
-      commands: ['report overlaps'],
-    },
+    ...(rentals === 0
+      ? []
+      : [{ kind: 'overlap', about: ['bookings'], text, since, commands: ['report overlaps'] } as const]),
+    ...(open.length === 0
+      ? []
+      : [
+          {
+            kind: 'arrival',
+            about: ['arrivals'],
+            text: named,
+            since: withoutArrivalSince,
+            commands: [`explain rentals ${open[0]}`],
+          } as const,
+        ]),
   ]
 }
 

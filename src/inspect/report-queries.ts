@@ -3,6 +3,9 @@
 import type { PoolClient } from 'pg'
 import { type Database, withStatementTimeout } from '../database/database.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
+import { duration } from '../format.ts'
+import { isFleet } from '../reports/pieces.ts'
+import { takesPlace } from '../reports/rentals.ts'
 
 /** What `report` asks for: a view as it is, or the calendar on other days. */
 export type ReportRequest = {
@@ -55,7 +58,30 @@ function reportSelect(request: ReportRequest, as: 'text' | 'json'): { text: stri
   return { text: `select ${list} from (${rows}) v`, values: days === undefined ? [] : [days.from, days.to] }
 }
 
-type Overlaps = { readonly rentals: number; readonly boats: number }
+/** How the API shows the rentals of one company as unavailabilities. */
+export type BlockForm = {
+  readonly companyId: string | null
+  readonly company: string | null
+  /** In words; null: it does not show them. */
+  readonly form: string | null
+  /** Unavailabilities, and those of them that are a rental's own. */
+  readonly blocks: number
+  readonly explained: number
+}
+
+/** Double bookings of which neither part has ended, and what they were told by. */
+export type Overlaps = {
+  readonly rentals: number
+  readonly boats: number
+  /** Since when both parts of the first one have been known; null: there is none. */
+  readonly since: Date | null
+  /** Rentals without an arrival after their departure, from a month ago on. */
+  readonly withoutArrival: readonly string[]
+  readonly withoutArrivalSince: Date | null
+  /** Resources that stand for several boats, whose rentals may overlap. */
+  readonly fleets: readonly { readonly resourceId: string; readonly name: string | null }[]
+  readonly forms: readonly BlockForm[]
+}
 
 /**
  * Changes when the double bookings may have: a row that they are made of, which resources are several boats, or the minute. Looked up
@@ -63,7 +89,7 @@ type Overlaps = { readonly rentals: number; readonly boats: number }
  */
 const overlapsVersion = `select concat_ws(' ', (select max(_changed_at) from mirror.rentals),
   (select max(_changed_at) from mirror.resource_unavailabilities), (select max(_changed_at) from mirror.resources),
-  (select count(*) from sync.fleets), date_trunc('minute', now())) as version`
+  (select concat(count(*), ' ', max(seen_at)) from sync.fleets), date_trunc('minute', now())) as version`
 
 /** A count that is made again only when its version, a query, has another answer. */
 function countedAt<Counted>(version: string, count: (db: Queryable) => Promise<Counted>) {
@@ -79,16 +105,69 @@ function countedAt<Counted>(version: string, count: (db: Queryable) => Promise<C
   }
 }
 
-/**
- * Double bookings of which neither part has ended: how many rentals, and of how many boats. Counted again after a change, and once
- * a minute.
- */
+/** Since when a rental has been known to take its boat then: by the change log, else by its last change. */
+const knownSince = (id: string): string => `coalesce((select max(l.changed_at) from mirror.change_log l
+    where l.stream = 'rentals' and l.key = jsonb_build_object('id', ${id}) and (l.operation = 'insert'
+      or l.diff ?| array['departure_datetime', 'arrival_datetime', 'resource_id', 'status'])),
+  (select k._changed_at from mirror.rentals k where k.id = ${id}))`
+
+const overlapsQuery = `select o.*, n.*,
+    (select coalesce(jsonb_agg(jsonb_build_object('resourceId', b.id, 'name', b.name) order by b.id), '[]')
+      from mirror.resources b where b._deleted_at is null and ${isFleet('b')}) as fleets
+  from (select count(distinct rental_id)::int as rentals, count(distinct coalesce(boat_id::text, 'resource ' || resource_id))::int as boats,
+      min(greatest(${knownSince('rental_id')}, ${knownSince('other_rental_id')}, (select u._changed_at from mirror.resource_unavailabilities u
+        where u.resource_id = other_resource_id and u.key = other_key))) as since
+    from report.overlaps where overlap_to > now()) o,
+  (select coalesce(array_agg(r.id::text order by r.id), '{}') as "withoutArrival", min(r._changed_at) as "withoutArrivalSince"
+    from mirror.rentals r where r._deleted_at is null and ${takesPlace} and r.departure_datetime > now() - interval '30 days'
+      and (r.arrival_datetime >= r.departure_datetime) is not true) n`
+
+type Rule = { readonly turn: number | null; readonly shift: number }
+type FoundForm = Omit<BlockForm, 'form'> & {
+  readonly joined: boolean | null
+  readonly rules: readonly [Rule, Rule] | null
+}
+
+const formsQuery = `select c.id::text as "companyId", c.company_brand_name as company, count(*)::int as blocks,
+    count(*) filter (where b.is_own)::int as explained, b.joined, b.rules
+  from report.blocks() b left join mirror.companies c on c.id = b.company
+  group by c.id, b.joined, b.rules order by c.id`
+
+const day = 86_400
+
+/** What one end of a block adds to that of its rental, or to the day of it. Most end a day at its midnight, whatever ends there. */
+function additions({ turn, shift }: Rule, edge: 'start' | 'end'): string[] {
+  const isPlain = turn !== null && (turn < 1 || edge === 'start')
+  const away = turn === null ? shift : isPlain && edge === 'start' ? shift + day : isPlain ? shift : shift - day
+  const clock = new Date((turn ?? 0) * 1_000).toISOString().slice(11, 16)
+  const turned = edge === 'start' ? `starts before ${clock} a day earlier` : `ends after ${clock} a day later`
+  return [
+    ...(away === 0 ? [] : [`${duration(Math.abs(away))} ${away < 0 ? 'before' : 'after'} the ${edge}`]),
+    ...(turn === null || turn < 1 ? [] : [turned]),
+  ]
+}
+
+function formWords({ rules, joined }: FoundForm): string | null {
+  if (rules === null) return null
+  const [start, end] = rules
+  const days = rules.filter(({ turn }) => turn !== null).length
+  const base = days === 2 ? 'whole days' : days === 0 ? 'the same times' : 'whole days at one end'
+  return [
+    base,
+    ...additions(start, 'start'),
+    ...additions(end, 'end'),
+    ...(joined ? ['joined where they touch'] : []),
+  ].join(', ')
+}
+
+/** The double bookings to come. Counted again after a change, and once a minute. */
 export const overlapsToCome = countedAt(overlapsVersion, async (db): Promise<Overlaps> => {
-  const { rows } = await db.query<Overlaps>(
-    `select count(distinct rental_id)::int as rentals, count(distinct coalesce(boat_id::text, resource_id))::int as boats
-     from report.overlaps where arrival_datetime > now() and other_to > now()`,
-  )
-  return rows[0] ?? { rentals: 0, boats: 0 }
+  const [found] = (await db.query<Omit<Overlaps, 'forms'>>(overlapsQuery)).rows
+  const forms = (await db.query<FoundForm>(formsQuery)).rows
+  return {
+    ...(found as Omit<Overlaps, 'forms'>),
+    forms: forms.map(({ joined, rules, ...form }) => ({ ...form, form: formWords({ joined, rules, ...form }) })),
+  }
 })
 
 /** Of the newest rentals, those of which the reports are not sure. Amounts are texts, digit by digit. */

@@ -14,7 +14,7 @@ import type { FreshnessHistory } from './freshness-history.ts'
 import type { GoneRole } from './gone-roles.ts'
 import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
 import type { QuotaStatus } from './quota.ts'
-import type { RentalDoubts } from './report-queries.ts'
+import type { Overlaps, RentalDoubts } from './report-queries.ts'
 import type { WebhookStatus } from './webhook.ts'
 
 /** A condition that needs attention, with commands that can be typed unchanged. */
@@ -87,7 +87,7 @@ export type StatusFacts = {
   }
   readonly heldRuns: readonly HeldRun[]
   /** Double bookings that are not over yet: report.overlaps has each. */
-  readonly overlaps: { readonly rentals: number; readonly boats: number }
+  readonly overlaps: Overlaps
   readonly rentalDoubts: RentalDoubts
   /** Transactions that hold the change feed back for longer than a minute, the oldest first. */
   readonly feedHeldBy: readonly FeedHolder[]

@@ -32,6 +32,7 @@ const phrases: Readonly<Record<AttentionKind, (names: string) => string>> = {
   failed: () => 'the API refused changes',
   quarantine: () => 'records are in quarantine',
   overlap: () => 'boats are booked twice at the same time',
+  arrival: () => 'rentals have no arrival',
   fields: () => 'the API shows new fields',
 }
 

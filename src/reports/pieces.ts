@@ -65,3 +65,10 @@ export const currencyNote =
 
 /** What every comment of a view with days says. */
 export const dayNote = 'Days follow the offset in the date-time itself, else TIME_ZONE.'
+
+/** Which boat a resource (by its alias) is of: those in several harbours share one, and one without boat_id is a separate boat. */
+export const boatOf = (alias: string): string => `coalesce(${alias}.boat_id::text, 'resource ' || ${alias}.id)`
+
+/** True for a resource (by its alias) whose boat stands for several, in whichever harbour its slots show that. */
+export const isFleet = (alias: string): string =>
+  `exists (select from sync.fleets f join mirror.resources o on o.id = f.resource_id where ${boatOf('o')} = ${boatOf(alias)})`

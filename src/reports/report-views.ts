@@ -7,7 +7,7 @@ import { freshness } from './freshness.ts'
 import { freshnessHistory } from './freshness-history.ts'
 import functions from './functions.sql'
 import { cancellations, revenue } from './money.ts'
-import { overlaps } from './overlaps.ts'
+import { blocksFunction, overlaps } from './overlaps.ts'
 import { type ReportView, today } from './pieces.ts'
 import { balances, departures, rentals } from './rentals.ts'
 
@@ -29,7 +29,7 @@ export const reportViews: readonly ReportView[] = [
 /** Functions that the views call. */
 export const reportFunctions: RepeatableStep = {
   name: 'report-functions',
-  sql: fillSql(functions, { today }),
+  sql: `${fillSql(functions, { today })}\n${blocksFunction}`,
 }
 
 /**

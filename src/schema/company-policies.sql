@@ -40,6 +40,7 @@ begin
     execute format('alter view %s owner to boat_mirror_views', owned);
   end loop;
   alter function report.calendar(date, date) owner to boat_mirror_views;
+  alter function report.blocks() owner to boat_mirror_views;
   revoke create on schema mirror, mirror_views, live, report from boat_mirror_views;
 exception when insufficient_privilege then
   if company_access.restricts() then

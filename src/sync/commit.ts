@@ -20,7 +20,7 @@ import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.t
 import { assertMayGo, keepLost, TooManyLost, withoutLost } from './deletions/below.ts'
 import { endSweep } from './deletions/missing.ts'
 import { withStubs } from './details/embeds.ts'
-import { fleetsIn } from './details/fleets.ts'
+import { noteFleets } from './details/fleets.ts'
 import { learn, leavesOut, leftOutByLists } from './details/learn.ts'
 import { isProvisional } from './details/learned.ts'
 import { linkedStream } from './details/links.ts'
@@ -29,7 +29,6 @@ import { dueKeys } from './due/due.ts'
 import { linkKeys } from './due/links.ts'
 import { noteReads, repeatingReadsOf } from './due/reads.ts'
 import { economyOf } from './economy.ts'
-import { noteFleets } from './fleets.ts'
 import { withoutStale } from './just-written.ts'
 import { endPass } from './lists/end-pass.ts'
 import { dueSettings, isEnabled, moreUrgentThan } from './plan.ts'
@@ -213,7 +212,7 @@ async function writeAll(client: PoolClient, run: TaskRun, read: ChangeSet, extra
   if (changes.counts.read) await bindApi(client, settings)
   for (const held of changes.held) await keepLost(client, run, held)
   await keepDetailTags(client, changes.tagged)
-  await noteFleets(client, fleetsIn(changes.tables))
+  await noteFleets(client, changes.tables)
   await quarantineRecords(client, changes.bad)
   await clearQuarantine(client, goodKeys(changes.tables))
   // From here on it writes what each commit of the task writes.

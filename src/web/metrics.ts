@@ -64,6 +64,7 @@ const gauges = {
     'Rentals that have not ended and overlap with another rental or an unavailability of the same boat.',
     [],
   ],
+  withoutArrival: ['boat_mirror_rentals_without_arrival', 'Rentals from a month ago on that have no arrival.', []],
   feedHeld: [
     'boat_mirror_feed_held_seconds',
     'How long an open transaction has held mirror.changes_since back; 0 for less than a minute.',
@@ -273,6 +274,7 @@ function fill(facts: PageFacts, set: SetGauge): void {
   set('copied', {}, status.copied?.changes ?? 0)
   set('goneRoles', {}, status.goneRoles.length)
   set('overlaps', {}, status.overlaps.rentals)
+  set('withoutArrival', {}, status.overlaps.withoutArrival.length)
   set('breaker', {}, status.api.breaker === 'open' ? 1 : 0)
   set('databaseSize', {}, status.database.size)
   for (const each of status.endpoints) {

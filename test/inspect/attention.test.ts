@@ -31,14 +31,17 @@ describe('the commands beside what waits for a person', () => {
     expect(commandsOf({ heldRuns: [held] })).toEqual(['runs show 42', 'runs release 42'])
   })
 
-  it('list double bookings, with how many boats they are of', () => {
-    const told = whatNeedsPeople(statusFacts({ overlaps: { rentals: 2, boats: 1 } }), [])
-    expect(told.map(({ kind, text, commands }) => [kind, text, ...commands])).toEqual([
-      [
-        'overlap',
-        '2 rentals overlap with another rental or an unavailability of the same boat (1 boat).',
-        'report overlaps',
-      ],
+  it('list double bookings, with how many boats they are of, and name rentals without an end', () => {
+    const since = new Date('2026-05-01T12:00:00Z')
+    const { overlaps } = statusFacts()
+    const open = { withoutArrival: ['7', '20001'], withoutArrivalSince: since }
+    const told = whatNeedsPeople(statusFacts({ overlaps: { ...overlaps, rentals: 2, boats: 1, since, ...open } }), [])
+    expect(told).toMatchObject([
+      {
+        ...{ kind: 'overlap', since, commands: ['report overlaps'] },
+        text: '2 rentals overlap with another rental or an unavailability of the same boat (1 boat).',
+      },
+      { kind: 'arrival', since, text: 'Rentals 7, 20001 have no arrival.', commands: ['explain rentals 7'] },
     ])
   })
 

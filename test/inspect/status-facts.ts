@@ -30,7 +30,9 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
   failingHotRuns: [],
   quarantine: { total: 0, since: null, byStream: {} },
   heldRuns: [],
-  overlaps: { rentals: 0, boats: 0 },
+  overlaps: {
+    ...{ rentals: 0, boats: 0, since: null, withoutArrival: [], withoutArrivalSince: null, fleets: [], forms: [] },
+  },
   rentalDoubts: { among: 0, currencies: [], statuses: [] },
   feedHeldBy: [],
   consumers: [],

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Queryable } from '../../src/database/sql.ts'
 import { overlapsToCome } from '../../src/inspect/report-queries.ts'
-import { fleetsIn } from '../../src/sync/details/fleets.ts'
+import { noteFleets } from '../../src/sync/details/fleets.ts'
 import { runsOf } from '../helpers/extent.ts'
 import { rowOf, tableOf } from '../helpers/rows.ts'
 import { openReports, type Reports } from './support.ts'
@@ -24,7 +24,10 @@ beforeAll(async () => {
   await reports.pool.query(`insert into sync.fleets (resource_id) values ('fleet')`)
 })
 afterAll(() => reports[Symbol.asyncDispose]())
-beforeEach(() => reports.pool.query('truncate mirror.rentals, mirror.resource_unavailabilities'))
+beforeEach(async () => {
+  await reports.pool.query('truncate mirror.rentals, mirror.resource_unavailabilities')
+  await reports.pool.query(`delete from sync.fleets where resource_id <> 'fleet'`)
+})
 
 const time = (hour: number): string => new Date(Date.UTC(2030, 0, 1, hour)).toISOString()
 type Extra = Readonly<Record<string, string>>
@@ -34,8 +37,17 @@ const rental = (id: number, resource: string, from: number, to: number, more: Ex
     ...{ departure_datetime: time(from), arrival_datetime: time(to) },
     ...more,
   })
-const block = (key: string, resource: string, payload: object, more: Extra = {}) =>
-  reports.add('resource_unavailabilities', { resource_id: resource, key, _payload: payload, ...more })
+const block = (
+  key: string,
+  resource: string,
+  from: number,
+  to: number,
+  more: Readonly<Record<string, string | object>> = {},
+) =>
+  reports.add('resource_unavailabilities', {
+    ...{ resource_id: resource, key, start_datetime: time(from), end_datetime: time(to) },
+    ...more,
+  })
 const pairs = async (): Promise<string[]> =>
   (
     await reports.rows<{ pair: string }>(
@@ -103,40 +115,89 @@ describe('two rentals overlap', () => {
 })
 
 describe('a rental and an unavailability overlap', () => {
-  const spelt = [
-    { name: 'date-times', payload: { startDatetime: time(18), endDatetime: time(40) } },
-    { name: 'other names', payload: { start: time(18), end: time(40) } },
-    { name: 'days, of which the last counts', payload: { from: '2029-12-30', to: '2030-01-01' } },
-    { name: 'a zone of its own', payload: { from: '2030-01-01T20:30:00+02:00', to: '2030-01-02' } },
-    { name: 'no offset, which is TIME_ZONE', payload: { from: '2030-01-01 19:59:59', to: '2030-01-03 00:00' } },
-  ]
-  for (const { name, payload } of spelt)
-    it(`written as ${name}`, async () => {
-      await rental(1, 'a', 10, 20)
-      await block('x', 'a', payload)
-      expect(await pairs()).toEqual(['1 unavailability'])
-    })
-
-  it('not where it is its own block, of another harbour, gone, beside it, or cannot be read', async () => {
+  it('not where it is the only own block, of another harbour, gone, beside it, or has no ends', async () => {
     await rental(1, 'a', 10, 20)
     await rental(2, 'a', 30, 40, { status: 'PENDING' })
-    await block('own', 'a', { startDatetime: time(10), endDatetime: time(20) })
-    await block('said', 'a', { startDatetime: time(9), endDatetime: time(21), reason: 'RENTAL' })
-    await block('named', 'a', { startDatetime: time(9), endDatetime: time(21), rentalId: 1 })
-    await block('harbour', 'b', { startDatetime: time(9), endDatetime: time(21) })
-    await block('gone', 'a', { startDatetime: time(9), endDatetime: time(21) }, { _deleted_at: time(0) })
-    await block('beside', 'a', { startDatetime: time(20), endDatetime: time(21) })
-    for (const [key, ends] of [
-      ['2030-13-01', 'x'],
-      ['now', 'infinity'],
-      ['2030-01-01T00:00:00+99:00', 5],
-    ].entries())
-      await block(String(key), 'a', { from: ends[0], to: ends[1] })
-    await block('empty', 'a', {})
+    await block('own', 'a', 10, 20)
+    await block('harbour', 'b', 9, 21)
+    await block('gone', 'a', 9, 21, { _deleted_at: time(0) })
+    await block('beside', 'a', 20, 21)
+    await block('turned', 'a', 21, 9)
+    await reports.add('resource_unavailabilities', { resource_id: 'a', key: 'empty' })
     expect(await pairs()).toEqual([])
-    await block('maintenance', 'a', { startDatetime: time(9), endDatetime: time(11), reason: 'MAINTENANCE' })
+    await block('maintenance', 'a', 9, 11)
     expect(await pairs()).toEqual(['1 unavailability'])
   })
+
+  it('whatever it says that it is, unless it has the form of most', async () => {
+    await rental(1, 'a', 10, 20)
+    await block('own', 'a', 10, 20)
+    await block('said', 'a', 9, 21, { _payload: { reason: 'RENTAL' } })
+    await block('named', 'a', 8, 21, { _payload: { rentalId: 1 } })
+    expect(
+      await reports.rows('select rental_id, other_rental_id, other_key from report.overlaps order by other_key'),
+    ).toEqual([
+      { rental_id: '1', other_rental_id: null, other_key: 'named' },
+      { rental_id: '1', other_rental_id: null, other_key: 'said' },
+    ])
+  })
+
+  it('in whole days, though one rental alone proves no form', async () => {
+    await rental(1, 'a', 10, 20)
+    await block('day', 'a', 0, 24)
+    expect(await pairs()).toEqual(['1 unavailability'])
+    await rental(2, 'lone', 34, 46)
+    await block('day', 'lone', 24, 48)
+    expect(await pairs()).toEqual([])
+  })
+})
+
+it('a rental without arrival overlaps with what contains its departure, and is named once', async () => {
+  const open = { arrival_datetime: null } as const
+  await rental(1, 'a', 10, 20)
+  await reports.add('rentals', { id: 2, resource_id: 'b', company_id: 1, departure_datetime: time(12), ...open })
+  await rental(3, 'a', 30, 40)
+  await block('owner', 'lone', 0, 48)
+  await reports.add('rentals', { id: 4, resource_id: 'lone', company_id: 1, departure_datetime: time(47), ...open })
+  await reports.add('rentals', {
+    id: 5,
+    resource_id: 'c',
+    company_id: 1,
+    departure_datetime: time(47),
+    arrival_datetime: time(46),
+  })
+  expect(await pairs()).toEqual(['1 rental 2', '4 unavailability'])
+  expect((await overlapsToCome(fresh())).withoutArrival).toEqual(['2', '4', '5'])
+})
+
+it('two boats are two, though the number of one is the name of the other', async () => {
+  await reports.add('resources', { id: '9', name: 'Dune', company_id: 1 })
+  await rental(1, 'a', 10, 20)
+  await rental(2, '9', 10, 20)
+  expect(await pairs()).toEqual([])
+  await reports.pool.query(`delete from mirror.resources where id = '9'`)
+})
+
+/** A reader that has counted nothing yet. */
+const fresh = (): Queryable => ({ query: (text, values) => reports.pool.query(text, values) })
+
+it('is known since both parts are, as they take the boat now', async () => {
+  const log = (id: number, at: string, operation: string, diff: object) =>
+    reports.pool.query(
+      `insert into mirror.change_log (epoch, xid, stream, key, operation, changed_at, diff)
+       values (1, '1', 'rentals', jsonb_build_object('id', $1::bigint), $2, $3, $4)`,
+      [id, operation, at, diff],
+    )
+  await rental(1, 'a', 10, 20)
+  await rental(2, 'b', 15, 30)
+  await log(1, '2026-05-01T10:00:00Z', 'insert', {})
+  await log(2, '2026-05-02T10:00:00Z', 'insert', {})
+  await log(1, '2026-05-03T10:00:00Z', 'update', { total_paid: [1, 2] })
+  expect((await overlapsToCome(fresh())).since).toEqual(new Date('2026-05-02T10:00:00Z'))
+  await log(2, '2026-05-04T10:00:00Z', 'update', { arrival_datetime: [time(9), time(30)] })
+  expect((await overlapsToCome(fresh())).since).toEqual(new Date('2026-05-04T10:00:00Z'))
+  await reports.pool.query('truncate mirror.rentals')
+  expect((await overlapsToCome(fresh())).since).toBeNull()
 })
 
 it('what needs a person is what is not over', async () => {
@@ -146,20 +207,95 @@ it('what needs a person is what is not over', async () => {
   })
   await rental(1, 'a', 0, 1, await days(-9, -5))
   await rental(2, 'a', 0, 1, await days(-6, 3))
-  expect(await overlapsToCome(reports.pool)).toEqual({ rentals: 0, boats: 0 })
+  expect(await overlapsToCome(reports.pool)).toMatchObject({ rentals: 0, boats: 0 })
   await rental(3, 'b', 0, 1, await days(2, 5))
   await rental(4, 'lone', 0, 1, await days(2, 5))
   await rental(5, 'lone', 0, 1, await days(1, 3))
   await rental(6, 'lone', 0, 1, await days(2, 9))
-  expect(await overlapsToCome(reports.pool)).toEqual({ rentals: 3, boats: 2 })
+  expect(await overlapsToCome(reports.pool)).toMatchObject({ rentals: 3, boats: 2 })
 })
 
-it('a resource stands for several boats from the first slot on that shows more than one free', () => {
-  const slot = (resource: string, id: string, free: number | null) =>
-    rowOf('resource_slots', { resource_id: resource, id, nb_resources_available: free })
-  const slots = [slot('a', '1', 1), slot('b', '2', 2), slot('b', '3', 1), slot('c', '4', null), slot('d', '5', 0)]
-  expect(fleetsIn([tableOf('resource_slots', 1, slots)])).toEqual(['b'])
-  expect(fleetsIn([tableOf('companies', 1, [rowOf('companies', { id: 5 })])])).toEqual([])
+describe('a resource stands for several boats', () => {
+  type Slot = readonly [resource: string, id: string, free: number | null, hour?: number]
+  /** What was read of some resources. */
+  const read = async (slots: readonly Slot[], ...complete: readonly string[]) => {
+    await reports.pool.query('truncate mirror.resource_slots')
+    const rows = slots.map(([resource, id, free, hour = 0]) =>
+      rowOf('resource_slots', {
+        ...{ resource_id: resource, id, nb_resources_available: free },
+        ...{ departure_datetime: time(hour), arrival_datetime: time(hour + 8) },
+      }),
+    )
+    for (const [resource, id, , hour = 0] of slots)
+      await reports.add('resource_slots', {
+        ...{ resource_id: resource, id, departure_datetime: time(hour), arrival_datetime: time(hour + 8) },
+      })
+    const replace = complete.map((resource) => ({ columns: ['resource_id'], values: [resource] }))
+    await noteFleets(reports.pool, [{ ...tableOf('resource_slots', 1, rows), replace }])
+    const { rows: left } = await reports.pool.query(
+      `select resource_id from sync.fleets where resource_id <> 'fleet' order by 1`,
+    )
+    return left.map((row) => row.resource_id)
+  }
+
+  it('from the first slot on that shows more than one free', async () => {
+    const slots: Slot[] = [
+      ['a', '1', 1],
+      ['b', '2', 2],
+      ['b', '3', 1],
+      ['c', '4', null],
+      ['lone', '5', 0],
+    ]
+    expect(await read(slots)).toEqual(['b'])
+    await noteFleets(reports.pool, [tableOf('companies', 1, [rowOf('companies', { id: 5 })])])
+    expect(await read([], 'b')).toEqual(['b'])
+  })
+
+  it('until a complete reading shows one in a slot in which no boat is taken', async () => {
+    await rental(1, 'a', 0, 8)
+    await rental(2, 'a', 4, 30)
+    await block('x', 'b', 100, 110)
+    const twice = ['1 rental 2']
+    expect(await pairs()).toEqual(twice)
+    expect(await read([['b', '1', 2]], 'b')).toEqual(['b'])
+    expect(await pairs()).toEqual([])
+    expect((await overlapsToCome(fresh())).fleets.map(({ resourceId }) => resourceId)).toEqual(['a', 'b', 'fleet'])
+    for (const { slots, complete = ['b'] } of [
+      { slots: [['b', '1', 1, 60]], complete: [] },
+      { slots: [] },
+      {
+        slots: [
+          ['b', '1', 0, 60],
+          ['b', '2', null, 70],
+        ],
+      },
+      {
+        slots: [
+          ['b', '1', 1, 60],
+          ['b', '2', 2, 70],
+        ],
+      },
+      {
+        slots: [
+          ['b', '1', 1, 4],
+          ['b', '2', 1, 20],
+          ['b', '3', 1, 104],
+          ['b', '4', 0, 60],
+        ],
+      },
+    ] as readonly { slots: readonly Slot[]; complete?: readonly string[] }[])
+      expect(await read(slots, ...complete)).toEqual(['b'])
+    expect(
+      await read(
+        [
+          ['b', '1', 0, 4],
+          ['b', '2', 1, 60],
+        ],
+        'b',
+      ),
+    ).toEqual([])
+    expect(await pairs()).toEqual(twice)
+  })
 })
 
 it('counts those to come again only after a change', async () => {
@@ -172,17 +308,17 @@ it('counts those to come again only after a change', async () => {
   }
   await rental(1, 'a', 0, 10)
   await rental(2, 'b', 5, 15)
-  expect(await overlapsToCome(db)).toEqual({ rentals: 1, boats: 1 })
+  expect(await overlapsToCome(db)).toMatchObject({ rentals: 1, boats: 1 })
   // A minute may end between two looks.
   for (let look = 0; look < 5; look++) await overlapsToCome(db)
   expect(counts).toBeLessThanOrEqual(2)
   await rental(3, 'c', 0, 10)
   await rental(4, 'c', 5, 15)
-  expect(await overlapsToCome(db)).toEqual({ rentals: 2, boats: 2 })
+  expect(await overlapsToCome(db)).toMatchObject({ rentals: 2, boats: 2 })
   await reports.pool.query('delete from sync.fleets')
   await rental(5, 'fleet', 0, 10)
   await rental(6, 'fleet', 5, 15)
-  expect(await overlapsToCome(db)).toEqual({ rentals: 3, boats: 3 })
+  expect(await overlapsToCome(db)).toMatchObject({ rentals: 3, boats: 3 })
   await reports.pool.query(`insert into sync.fleets (resource_id) values ('fleet')`)
-  expect(await overlapsToCome(db)).toEqual({ rentals: 2, boats: 2 })
+  expect(await overlapsToCome(db)).toMatchObject({ rentals: 2, boats: 2 })
 })

@@ -198,9 +198,38 @@ function readsText({ reads }: StatusFacts, now: Date): string {
   return `${readsSummary(reads)}.\n\n${table(['READ', 'SAME AS', 'STATE', 'COMPARED', 'DIFFERED', 'SKIPPED', 'SINCE'], rows)}`
 }
 
+/** By what double bookings are told: the form in which each company's rentals are shown as unavailabilities, and what is left out. */
+function bookings({ forms, fleets }: StatusFacts['overlaps']): string[] {
+  const names = fleets.map(({ resourceId, name }) => `${name ?? 'a boat'} (${resourceId})`)
+  return [
+    ...[...new Set(forms.map(({ form }) => form))].map((form) => {
+      const of = forms.filter((each) => each.form === form)
+      const [explained, blocks] = [sum(of.map((each) => each.explained)), sum(of.map((each) => each.blocks))]
+      const who = some(of.map(({ company, companyId }) => company ?? `company ${companyId ?? 'unknown'}`))
+      return form === null
+        ? `Unavailabilities of ${who}: none of ${count(blocks)} is a rental's own.`
+        : `Unavailabilities of ${who}: ${count(explained)} of ${count(blocks)} are a rental's own (${form}).`
+    }),
+    ...(names.length === 0 ? [] : [`Not compared for double bookings, as resources of several boats: ${some(names)}.`]),
+  ]
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
+
+/** The first ten of them. */
+const some = (names: readonly string[]): string =>
+  `${names.slice(0, 10).join(', ')}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`
+
 /** What waits or follows without you, what is new in the API, and what needs attention with the commands that help. */
-function attention({ outbox, consumers, unknownFields, rentalDoubts, attention: items }: StatusFacts): string[] {
-  const lines: string[] = []
+function attention({
+  outbox,
+  consumers,
+  unknownFields,
+  overlaps,
+  rentalDoubts,
+  attention: items,
+}: StatusFacts): string[] {
+  const lines: string[] = [...bookings(overlaps)]
   const waiting = Object.entries(outbox).filter(([name, changes]) => name !== 'oldestQueuedAt' && Number(changes) > 0)
   if (waiting.length > 0) lines.push(`Outbox: ${waiting.map(([name, n]) => `${count(Number(n))} ${name}`).join(', ')}.`)
   if (consumers.length > 0)
@@ -208,9 +237,8 @@ function attention({ outbox, consumers, unknownFields, rentalDoubts, attention: 
       `Consumers: ${consumers.map(({ name, behindS }) => `${name} ${behindS === 0 ? 'is up to date' : `is ${duration(behindS)} behind`}`).join(', ')}.`,
     )
   if (unknownFields.length > 0) {
-    const names = unknownFields.slice(0, 10).map((field) => `${field.stream}.${field.path}`)
-    const more = unknownFields.length > names.length ? ` and ${unknownFields.length - names.length} more` : ''
-    lines.push(`New fields in the API, kept in _payload: ${names.join(', ')}${more}.`)
+    const names = unknownFields.map((field) => `${field.stream}.${field.path}`)
+    lines.push(`New fields in the API, kept in _payload: ${some(names)}.`)
   }
   lines.push(...doubtLines(rentalDoubts))
   const needs = items.flatMap(({ message, commands }) => [

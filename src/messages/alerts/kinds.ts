@@ -26,6 +26,7 @@ export const titles: Readonly<Record<AlertKind, string>> = {
   unknown: 'changes may or may not have taken effect in the API',
   failed: 'changes were refused by the API',
   overlap: 'a boat is booked twice at the same time',
+  arrival: 'rentals have no arrival: what they overlap with is not known',
   quarantine: 'records cannot be mirrored',
   fields: 'the API returns fields that this version does not know: they are kept in _payload',
 }

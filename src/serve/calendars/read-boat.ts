@@ -2,7 +2,7 @@
 
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { Queryable } from '../../database/sql.ts'
-import { localDay, timeZone } from '../../reports/pieces.ts'
+import { boatOf, isFleet, localDay, timeZone } from '../../reports/pieces.ts'
 import { isCanceled } from '../../reports/rentals.ts'
 import type { BoatFacts, CalendarYear, Stay } from './busy-times.ts'
 
@@ -30,9 +30,7 @@ export async function readBoat(db: Queryable, resourceId: string): Promise<Boat 
     Pick<Boat, 'name' | 'isRentable' | 'changedAt' | 'asOf'> & { boat: string; fleet: boolean }
   >(
     `select coalesce(b.name, b.id) as name, b.is_rentable is distinct from false as "isRentable", b._changed_at as "changedAt",
-       coalesce(b.boat_id::text, b.id) as boat,
-       exists (select from sync.fleets f join mirror.resources o on o.id = f.resource_id
-         where coalesce(o.boat_id::text, o.id) = coalesce(b.boat_id::text, b.id)) as fleet,
+       ${boatOf('b')} as boat, ${isFleet('b')} as fleet,
        (select case when count(as_of) = count(*) then min(as_of) end from sync.streams where stream = any($2)) as "asOf"
      from mirror.resources b where b.id = $1 and b._deleted_at is null`,
     [resourceId, streams],
@@ -67,7 +65,7 @@ async function readRentals(db: Queryable, boat: string): Promise<readonly Stay[]
        r.departure_datetime as "from", r.arrival_datetime as "to",
        ${localDay('departure')}::text as "firstDay", ${localDay('arrival')}::text as "lastDay", r._changed_at as "changedAt"
      from mirror.rentals r join mirror.resources b on b.id = r.resource_id
-     where coalesce(b.boat_id::text, b.id) = $1 and r._deleted_at is null and not ${isCanceled}
+     where ${boatOf('b')} = $1 and r._deleted_at is null and not ${isCanceled}
        and r.departure_datetime < r.arrival_datetime and r.arrival_datetime > now() - interval '2 days'
      order by r.id`,
     [boat],
