@@ -17,8 +17,8 @@ import * as order from './0013_order.ts'
 import * as api from './0014_api.ts'
 import * as partners from './0015_partners.ts'
 import * as moments from './0016_moments.ts'
-import * as replicaIdentity from './0019_replica_identity.ts'
-import * as fields from './0021_fields.ts'
+import * as replicaIdentity from './0017_replica_identity.ts'
+import * as fields from './0018_fields.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
@@ -37,6 +37,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0014_api': api,
   '0015_partners': partners,
   '0016_moments': moments,
-  '0019_replica_identity': replicaIdentity,
-  '0021_fields': fields,
+  '0017_replica_identity': replicaIdentity,
+  '0018_fields': fields,
 }

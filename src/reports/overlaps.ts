@@ -5,10 +5,15 @@ import ownBlocks from './own-blocks.sql'
 import { boatOf, isFleet, type ReportView, timeZone } from './pieces.ts'
 import { isCanceled, takesPlace } from './rentals.ts'
 
+/** Where the end of a block would be by a rule, from the end of a stay. */
+const placed = `cross join lateral (select r.shift + case when r.turn is null then h.local when h.local - h.day < r.turn then h.day
+    else h.day + interval '1 day' end as at) s
+  cross join lateral (select coalesce(s.at at time zone h.writes, (s.at - h.own) at time zone 'UTC') as at) f`
+
 /** The function `report.blocks`, as it is created. */
 export const blocksFunction = fillSql(ownBlocks, {
   ...{ boat: boatOf('b'), is_fleet: isFleet('b'), time_zone: timeZone },
-  ...{ is_canceled: isCanceled, takes_place: takesPlace },
+  ...{ is_canceled: isCanceled, takes_place: takesPlace, placed },
 })
 
 /** Rentals that take place, with their boat. One that has no arrival, or one before its departure, takes the moment of its departure. */

@@ -12,7 +12,8 @@ with held as materialized (
     {{takes_place}} and r.departure_datetime < r.arrival_datetime as counts,
     r.departure_datetime as starts, greatest(r.departure_datetime, r.arrival_datetime) as ends,
     r.departure_local - (r.departure_datetime at time zone 'UTC') as own_start,
-    r.arrival_local - (r.arrival_datetime at time zone 'UTC') as own_end
+    r.arrival_local - (r.arrival_datetime at time zone 'UTC') as own_end,
+    row_number() over (partition by b.company_id order by r.departure_datetime desc) as place
   from mirror.rentals r join mirror.resources b on b.id = r.resource_id
   where r._deleted_at is null and r.departure_datetime is not null and not {{is_canceled}} and not {{is_fleet}}
 ), blocks as materialized (
@@ -29,20 +30,20 @@ with held as materialized (
 ), near as materialized (
   select e.resource_id, e.edge, e.at, e.day + away as day from edges e cross join generate_series(-2, 2) away
 ), stays as materialized (
-  select h.id, h.company, h.resource_id, e.edge, e.at, c.clock, c.writes, e.own, t.at as local, date_trunc('day', t.at) as day,
+  select h.id, h.company, h.resource_id, h.place <= 300 as teaches, e.edge, e.at, c.clock, c.writes, e.own, t.at as local, date_trunc('day', t.at) as day,
     extract(epoch from e.at)::bigint / 86400 as number
   from held h cross join clocks c
   cross join lateral (values ('start', h.starts, h.own_start), ('end', h.ends, h.own_end)) e (edge, at, own)
   cross join lateral (select coalesce(e.at at time zone c.reads, e.at at time zone 'UTC' + e.own) as at) t
   where t.at is not null
 ), seen as (
-  -- How many rentals have an end at this hour, and within two days an end of a block so far away from the midnight before.
+  -- How many of the newest rentals have an end at this hour, and within two days an end of a block so far away from the midnight before.
   select h.company, h.edge, h.clock, h.local - h.day as hour, t.at - h.day as away, count(*) as votes
   from stays h
   join near b on b.resource_id = h.resource_id and b.edge = h.edge and b.day = h.number
     and b.at between h.at - interval '2 days' and h.at + interval '2 days'
   cross join lateral (select coalesce(b.at at time zone h.writes, b.at at time zone 'UTC' + h.own) as at) t
-  where t.at is not null
+  where t.at is not null and h.teaches
   group by 1, 2, 3, 4, 5
 ), turns as (
   -- How many rentals a block's end fits that lies `shift` after their midnight; from each hour on, after the next one. Between two
@@ -71,10 +72,8 @@ with held as materialized (
 ), placed as materialized (
   -- Where each end would be by each of these rules.
   select h.id, h.resource_id, h.edge, r.number, f.at, case h.edge when 'start' then f.at - h.at else h.at - f.at end > interval '1 minute' as is_short
-  from stays h join candidates r on r.company = h.company and r.edge = h.edge and r.clock = h.clock
-  cross join lateral (select r.shift + case when r.turn is null then h.local when h.local - h.day < r.turn then h.day
-    else h.day + interval '1 day' end as at) s
-  cross join lateral (select coalesce(s.at at time zone h.writes, (s.at - h.own) at time zone 'UTC') as at) f
+  from stays h join candidates r on r.company = h.company and r.edge = h.edge and r.clock = h.clock and h.teaches
+  {{placed}}
 ), rules as (
   -- The rule that explains most ends of blocks, each by a rental of its own, and leaves least of rentals out of their blocks.
   select distinct on (company, edge) r.*
@@ -83,9 +82,11 @@ with held as materialized (
     left join edges b using (resource_id, edge, at) group by p.number) f using (number)
   order by company, edge, fits desc, oddity, clock
 ), formed as (
-  select h.id, h.company, h.boat, h.counts, h.ends > now() as is_live,
-    min(p.at) filter (where p.edge = 'start') as starts, min(p.at) filter (where p.edge = 'end') as ends
-  from held h join placed p using (id) join rules r using (number) group by h.id, h.company, h.boat, h.counts, h.ends
+  select h.id, h.company, h.boat, h.counts, h.ends > now() as is_live, p.starts, p.ends
+  from held h join (select h.id, min(f.at) filter (where h.edge = 'start') as starts, min(f.at) filter (where h.edge = 'end') as ends
+    from stays h join rules r on r.company = h.company and r.edge = h.edge and r.clock = h.clock
+    {{placed}}
+    group by h.id) p using (id)
 ), chained as (
   -- Those of one boat that touch, but for the last moment of a day that is written 23:59, have the same number.
   select f.*, count(*) filter (where is_first) over (partition by boat order by starts, ends, id) as chain
