@@ -69,7 +69,7 @@ export type BlockForm = {
   readonly explained: number
 }
 
-/** Double bookings of which neither part has ended, and what they were told by. */
+/** Double bookings of which neither part has ended, and how they were found. */
 export type Overlaps = {
   readonly rentals: number
   readonly boats: number

@@ -22,7 +22,7 @@ with held as materialized (
   from mirror.resource_unavailabilities u join mirror.resources b on b.id = u.resource_id
   where u._deleted_at is null and u.start_datetime < u.end_datetime and not {{is_fleet}}
 ), clocks (clock, reads, writes) as (
-  -- The clock that tells the day of a rental, and the one that tells the day of a block; null: the rental's own.
+  -- The clock that gives the day of a rental, and the one that gives the day of a block; null: the rental's own.
   values (1, {{time_zone}}, {{time_zone}}), (2, null, null), (3, null, {{time_zone}}), (4, 'UTC', 'UTC'), (5, null, 'UTC')
 ), edges as materialized (
   select resource_id, edge, at, extract(epoch from at)::bigint / 86400 as day, count(*) as blocks
@@ -47,7 +47,7 @@ with held as materialized (
   group by 1, 2, 3, 4, 5
 ), turns as (
   -- How many rentals a block's end fits that lies `shift` after their midnight; from each hour on, after the next one. Between two
-  -- hours the turn is where rentals of neither hour are left out of their blocks.
+  -- hours the turn is where rentals of neither hour stick out of their blocks.
   select company, edge, clock, shift, case edge when 'start' then hour else first_value(hour) over just_before + interval '1 microsecond' end as hour,
     coalesce(sum(sum(early)) over before, 0) as early,
     coalesce(sum(sum(early - late)) over before, 0) + sum(sum(late)) over (partition by company, edge, clock, shift) as votes
@@ -88,7 +88,7 @@ with held as materialized (
     {{placed}}
     group by h.id) p using (id)
 ), chained as (
-  -- Those of one boat that touch, but for the last moment of a day that is written 23:59, have the same number.
+  -- Those of one boat that touch have the same number; 23:59 counts as the end of its day.
   select f.*, count(*) filter (where is_first) over (partition by boat order by starts, ends, id) as chain
   from (select f.*, starts - interval '1 minute' > coalesce(max(ends) over (partition by boat order by starts, ends, id
       rows between unbounded preceding and 1 preceding), '-infinity') as is_first
@@ -113,7 +113,7 @@ with held as materialized (
     from matched m left join joins j using (company)) m
   where case when joined then not is_within else nth <= rentals end
 ), forms as (
-  -- Most rentals that have not ended have such a block, or most of all. A single one proves only the form that leaves nothing open.
+  -- Most rentals that have not ended have a block of their own, or most of all. A single one proves only the form that leaves nothing open.
   select company, j.joined, r.rules
   from (select company, count(*) as rentals, count(*) filter (where ends > now()) as live from held where counts group by company) h
   join (select c.company, count(*) as shown, count(*) filter (where is_live) as live
@@ -130,4 +130,4 @@ from blocks b left join forms f on f.company = b.company
 left join fitting o on o.resource_id = b.resource_id and o.key = b.key and o.company = f.company
 $$;
 comment on function report.blocks() is
-  'Returns each unavailability with valid ends, and whether it has the form in which the API shows the rentals of its company, so that it is a rental''s own.';
+  'Returns each unavailability with valid ends. is_own: it has the form in which the API shows the rentals of its company.';

@@ -49,7 +49,8 @@ function cellOf(stream: StreamDef, { name, type, path }: Column, n: number): str
   if (name === 'id' && stream.name === 'companies') return Math.floor(n / 10)
   if (type === 'bigint' || type === 'numeric') return n
   if (type === 'text') return `text of ${n}`
-  if (type === 'date') return `2026-01-${n}`
+  if (type === 'date' || name === 'start_datetime') return `2026-01-${n}`
+  if (name === 'end_datetime') return `2026-01-${n + 1}`
   if (path === null) return null
   return null
 }
@@ -201,6 +202,7 @@ describe('each function of a restricted role', () => {
     [`company_access.of_resources('r2')`, denied],
     [`outbox.enqueue('rental.delete', '{"rentalId": 20}')`, denied],
     [`report.calendar('2026-01-01', '2026-01-02')`, 2],
+    [`report.blocks()`, 2],
     [`report.today()`, 1],
     [`mirror.feed_epoch()`, 1],
     [`sync.history()`, 1],

@@ -27,6 +27,7 @@ it('is built only with the development packages, as `npm ci` finds out with NODE
 })
 
 it('says what to do where it was not built, as after `npm ci --ignore-scripts`', async () => {
+  await rm(join(clone, 'dist'), { recursive: true, force: true })
   const sentence = 'Boat Mirror is not built in this folder. Run: npm ci --include=dev && npm run build\n'
   for (const args of [['start'], ['run', 'cli', '--', 'status']])
     expect(await npm(...args)).toEqual({ code: 1, output: sentence })

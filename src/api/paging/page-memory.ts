@@ -62,7 +62,7 @@ export function keysOf(items: readonly Json[], whole: () => readonly Json[] = ()
     const id = isObject(item) ? (textOf(item.id) ?? textOf(item.code)) : undefined
     if (id !== undefined) ids.push(id)
   }
-  if (ids.length === 0 || new Set(ids).size < ids.length) return whole().map(stringifyJson)
+  if (ids.length === 0 || new Set(ids).size < ids.length) return whole().map((item) => stringifyJson(item))
   if (ids.length < items.length) ids.push(`${items.length - ids.length} without an id`)
   return ids
 }

@@ -198,7 +198,7 @@ function readsText({ reads }: StatusFacts, now: Date): string {
   return `${readsSummary(reads)}.\n\n${table(['READ', 'SAME AS', 'STATE', 'COMPARED', 'DIFFERED', 'SKIPPED', 'SINCE'], rows)}`
 }
 
-/** By what double bookings are told: the form in which each company's rentals are shown as unavailabilities, and what is left out. */
+/** How double bookings are found: the form in which each company's rentals are shown as unavailabilities, and what is skipped. */
 function bookings({ forms, fleets }: StatusFacts['overlaps']): string[] {
   const names = fleets.map(({ resourceId, name }) => `${name ?? 'a boat'} (${resourceId})`)
   return [
