@@ -1740,6 +1740,7 @@ export type MirrorDatabase = {
     other_to: Timestamp | null
     overlap_from: Timestamp | null
     overlap_to: Timestamp | null
+    other_key: string | null
   }
   'report.rentals': {
     rental_id: Int8 | null

@@ -182,11 +182,11 @@ describe('drift', () => {
       currencies: [{ companyId: '1', companyName: 'Azur, "the blue"', rentals: 1 }],
       statuses: [{ status: 'REFUSED_BY_OWNER', rentals: 3, amounts }],
     })
-    await reports.pool.query(`delete from mirror.rentals where id > 9000; delete from mirror.rental_payments where rental_id > 9000;
-      delete from mirror.change_log where key = '{"id": 9001}'`)
     expect(JSON.parse((await cli.run(['drift', '--json'])).stdout)).toContainEqual({
       ...{ stream: 'rentals', path: 'status', firstSeenAt: null, lastSeenAt: null },
       ...{ times: 3, sample: '"REFUSED_BY_OWNER"', amounts },
     })
+    await reports.pool.query(`delete from mirror.rentals where id > 9000; delete from mirror.rental_payments where rental_id > 9000;
+      delete from mirror.change_log where key = '{"id": 9001}'`)
   })
 })

@@ -31,9 +31,9 @@ describe('a change that does not fit is refused', () => {
       says: 'target.userId cannot be written; allowed: rentalId',
     },
     {
-      name: 'a target as text',
-      call: ['rental.delete', { rentalId: '42' }],
-      says: 'target.rentalId is "42". It must be a whole number',
+      name: 'a target as a text that is no number',
+      call: ['rental.delete', { rentalId: '42x' }],
+      says: 'target.rentalId is "42x". It must be a whole number',
     },
     {
       name: 'a target that is null',
@@ -68,9 +68,9 @@ describe('a change that does not fit is refused', () => {
       says: 'body.status cannot be null',
     },
     {
-      name: 'a price as text',
-      call: ['rental.update', { rentalId: 1 }, { rentalPrice: '10' }],
-      says: 'body.rentalPrice is "10". It must be a number',
+      name: 'a price as a text that is no number',
+      call: ['rental.update', { rentalId: 1 }, { rentalPrice: '10 EUR' }],
+      says: 'body.rentalPrice is "10 EUR". It must be a number',
     },
     {
       name: 'a quantity with a fraction',
@@ -149,7 +149,7 @@ describe('a change that does not fit is refused', () => {
     },
     {
       name: 'a reference of a wrong form',
-      call: ['rental.delete', { rentalId: { change: '1' } }],
+      call: ['rental.delete', { rentalId: { change: 'x' } }],
       says: 'A reference must be written as {"change": 17}',
     },
     {
