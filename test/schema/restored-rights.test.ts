@@ -4,7 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Pool } from 'pg'
-import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { migrate } from '../../src/schema/migrate.ts'
 import { withDatabase } from '../helpers/addresses.ts'
 import { type OwnPostgres, openOwnPostgres } from '../helpers/postgres-server.ts'
@@ -84,12 +84,14 @@ async function restored(name: string, setUp: string, as: (url: string) => string
   }
 }
 
-// First: then there is no role yet.
-it('is closed to everybody again, also by a role that may create no roles', () =>
-  restored(
-    'plain',
-    `create role plain login password 'x'`,
-    (url) => Object.assign(new URL(url), { username: 'plain', password: 'x' }).href,
-  ))
+// In this order: at first there is no role yet.
+describe('a database that was restored without its roles', { shuffle: false }, () => {
+  it('is closed to everybody again, also by a role that may create no roles', () =>
+    restored(
+      'plain',
+      `create role plain login password 'x'`,
+      (url) => Object.assign(new URL(url), { username: 'plain', password: 'x' }).href,
+    ))
 
-it('gets its roles, grants, policies and owners back', () => restored('whole', 'select 1', (url) => url))
+  it('gets its roles, grants, policies and owners back', () => restored('whole', 'select 1', (url) => url))
+})
