@@ -1,7 +1,7 @@
 // A dump that was restored without roles and privileges (`pg_restore --no-owner --no-privileges`): `migrate` gives what it gives
 // in an empty database.
 
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
@@ -17,6 +17,7 @@ let server: OwnPostgres
 let admin: Pool
 beforeAll(async () => {
   folder = await mkdtemp(join(inject('runFolder'), 'restored-'))
+  await chmod(folder, 0o755) // initdb runs as another account
   server = await openOwnPostgres(join(folder, 'data'))
   admin = new Pool({ connectionString: server.url, max: 1 })
 })
