@@ -105,7 +105,8 @@ describe('pages on which a person decides', () => {
     await mirror.app.database.pool.query(
       `insert into sync.unknown_fields (stream, path, times) values ('harbours', 'depth', 1)`,
     )
-    expect(await look('/streams/harbours')).toContain('href="/streams/harbours/acknowledge"')
+    // Viewers share one reading of the status for some seconds.
+    await expect.poll(() => look('/streams/harbours')).toContain('href="/streams/harbours/acknowledge"')
     for (const [path] of cases) {
       const plan = planOn(await look(path))
       const answer = await post(path, { plan, who: ' Ann\n' })
