@@ -12,7 +12,7 @@ const hotSuffix = '.hot'
 export const turnName = ({ stream, hot }: Turn): string => (hot ? `${stream}${hotSuffix}` : stream)
 
 /** The turns of a stream, the complete one first; what stands inside another record has none. */
-export function turnsOf({ name, reads, hotEvery }: StreamDef): readonly Turn[] {
+function turnsOf({ name, reads, hotEvery }: StreamDef): readonly Turn[] {
   if (reads.kind === 'inside') return []
   const complete = { stream: name, hot: false }
   return hotEvery === undefined ? [complete] : [complete, { stream: name, hot: true }]

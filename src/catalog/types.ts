@@ -55,7 +55,7 @@ export type ListWindows = {
 }
 
 /** A query parameter of a list that chooses the records with this value in a column. */
-export type ListFilter = {
+type ListFilter = {
   readonly param: string
   readonly column: string
   /** Values that say without doubt which records are meant; absent: any. */

@@ -3,7 +3,7 @@
 import { sql } from 'kysely'
 import { findStream } from '../catalog/catalog.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
-import { doneChanges } from '../mirror/done-count.ts'
+import { doneChanges } from '../mirror/kept-counts.ts'
 import type { RunStatus } from '../sync/runs/runs.ts'
 
 /** The states of report.freshness, whose comment explains them. */

@@ -3,11 +3,10 @@
 import type { Database } from '../database/database.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { keepDoneCount } from '../mirror/done-count.ts'
 import { pruneHistory } from '../mirror/history.ts'
+import { keepDoneCount, proveRowCounts } from '../mirror/kept-counts.ts'
 import { makeLogMonths } from '../mirror/log-months.ts'
 import { carryOutErasures } from '../mirror/persons.ts'
-import { proveRowCounts } from '../mirror/row-counts.ts'
 
 /** Does each of these. Failures are logged, and do not stop the rest. */
 export async function runHousekeeping(

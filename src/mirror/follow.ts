@@ -21,7 +21,7 @@ export const changeText = ({ cursor, seq, stream, key, operation, changedAt, dif
   )
 
 /** Where to begin: where a consumer acknowledged, or after a cursor (null: at the start). */
-export type FeedPlace = { readonly consumer: string } | { readonly cursor: string | null }
+type FeedPlace = { readonly consumer: string } | { readonly cursor: string | null }
 
 /** Where to begin by name; a new consumer is registered there. `from`: `start`, `now`, or a cursor. */
 export async function placeOf(

@@ -6,9 +6,8 @@
 import { parentOf, streamNamed, streams } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
-import { notingDone } from './done-count.ts'
+import { notingDone, notingGone } from './kept-counts.ts'
 import { dropLogMonths } from './log-months.ts'
-import { notingGone } from './row-counts.ts'
 
 type RetentionOptions = {
   /** HISTORY_DAYS. */

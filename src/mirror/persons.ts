@@ -20,7 +20,7 @@ const crew = streamNamed('rental_crew_members')
 const ownStreams = streams.filter((stream) => stream.person === true || stream.document === true)
 
 /** A crew member of one of the user's rentals: the API does not say which user it is. */
-export type CrewMember = { readonly rentalId: string; readonly id: string; readonly erased: boolean }
+type CrewMember = { readonly rentalId: string; readonly id: string; readonly erased: boolean }
 
 /** The crew of the rentals of a user. */
 export async function crewOf(db: Queryable, userId: string): Promise<readonly CrewMember[]> {
@@ -200,7 +200,7 @@ export async function unerasePerson(db: Queryable, userId: string): Promise<bool
 }
 
 /** All that is held about a user, as JSON values. */
-export type PersonExport = {
+type PersonExport = {
   readonly userId: string
   readonly erased: boolean
   /** The crew of the user's rentals by their keys: which of them the user is, nobody says. */

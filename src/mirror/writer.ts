@@ -19,12 +19,12 @@ import {
 import { insertDirectly, splitDirect } from './direct-insert.ts'
 import { keepFeedOrder } from './feed-order.ts'
 import { copyStatement, fillStatement } from './fill-statements.ts'
+import { noteRowChanges } from './kept-counts.ts'
 import { mergeStatement } from './merge-statements.ts'
 import { keyArrays, lockParents } from './parent-locks.ts'
 import { type Refusal, refusalByPartner } from './partner-objects.ts'
 import { forgetRecords, makeDue, type RecordKeys } from './records.ts'
 import { redactPersons } from './redact.ts'
-import { noteRowChanges } from './row-counts.ts'
 import type { FilledWrite, MirrorWrites, SourcedRow, TableWrite, Tombstones, WriteCounts, Written } from './rows.ts'
 import { type Batch, stageRows } from './staging.ts'
 

@@ -22,7 +22,7 @@ import { addTasks, releasePlans } from './runs/tasks.ts'
 
 const lists = streams.filter(({ reads }) => reads.kind === 'list').map(({ name }) => name)
 
-export type Advanced = {
+type Advanced = {
   readonly started: readonly string[]
   readonly finished: readonly Run[]
 }

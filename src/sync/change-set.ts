@@ -9,7 +9,7 @@ import type { ReadCount } from './due/reads.ts'
 import type { BadRecord } from './quarantine.ts'
 import { type JsonObject, projectReceived, type RequestValues } from './records/project.ts'
 import { kindOf, unshownFields } from './records/unknown-fields.ts'
-import type { DetailTags } from './remembered/detail-tags.ts'
+import type { DetailTags } from './remembered/detail-states.ts'
 import type { RunCounts } from './runs/runs.ts'
 import type { UnknownField } from './unknown-fields.ts'
 

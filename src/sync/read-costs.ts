@@ -1,12 +1,13 @@
-// What reads cost in requests: a list, and the details of one record. Pure; the readers are what is counted here.
+// What reads cost in requests: a list, and the details of one record. Pure. The readers are what is counted here.
 
 import { styles } from '../api/paging/styles.ts'
 import { parentOf, repeatsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { type DetectedSetting, isContradicted } from '../profile/detected-settings.ts'
 import type { SyncContext } from './context.ts'
 import { filterSetting, linkedStream } from './details/links.ts'
 import { batchSize } from './details/readers/availability.ts'
-import { priceRanges } from './details/readers/prices.ts'
+import { atOnceSetting, type PricesAtOnce, priceRanges } from './details/readers/prices.ts'
 import { alwaysRead, dailySample, learningSample } from './economy.ts'
 import { pagingOf } from './lists/paging.ts'
 
@@ -127,4 +128,17 @@ export function dailyRequests(stream: StreamDef, records: number, times: number,
     return sum + (sampled ? dailySample(elements, false) : elements * times)
   }, 0)
   return records * ownRequests(stream, costs) * times + repeated
+}
+
+/** @param priceDays PRICE_DAYS, for which prices are answered at once or not */
+export function detectedCosts(
+  detected: readonly DetectedSetting[],
+  priceDays: number,
+): Pick<Costs, 'pricesAtOnce' | 'refusedFilters'> {
+  const valid = detected.filter((setting) => !isContradicted(setting))
+  const prices = valid.find(({ key }) => key === atOnceSetting)?.value as PricesAtOnce | undefined
+  return {
+    pricesAtOnce: prices?.whole === true && prices.days === priceDays,
+    refusedFilters: new Set(valid.flatMap(({ key, value }) => (value === false ? key : []))),
+  }
 }

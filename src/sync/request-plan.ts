@@ -39,7 +39,7 @@ export type PlannedStream = {
   readonly perDay: number
 }
 
-export type RequestPlanInput = Costs & {
+type RequestPlanInput = Costs & {
   readonly settings: ReadSettings & PlanSettings & { readonly detailMaxAgeMs: number }
   /** Wanted intervals by turn, in milliseconds. */
   readonly intervals: ReadonlyMap<string, number>

@@ -3,9 +3,8 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
-import { doneChanges, keepDoneCount } from '../../src/mirror/done-count.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
-import { liveRows, proveRowCounts } from '../../src/mirror/row-counts.ts'
+import { doneChanges, keepDoneCount, liveRows, proveRowCounts } from '../../src/mirror/kept-counts.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 
 let mirror: Mirror

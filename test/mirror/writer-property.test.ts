@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { addUpRowChanges, liveRows } from '../../src/mirror/row-counts.ts'
+import { addUpRowChanges, liveRows } from '../../src/mirror/kept-counts.ts'
 import { runsOf } from '../helpers/extent.ts'
 import { at, type LogRow, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 

@@ -1,7 +1,7 @@
 // Calls that meet go together: what `inBatches` promises, and that changes that settle together end as each would alone.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { doneChanges } from '../../src/mirror/done-count.ts'
+import { doneChanges } from '../../src/mirror/kept-counts.ts'
 import { inBatches } from '../../src/outbox/batches.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createRig, type Rig } from './rig.ts'

@@ -1,7 +1,7 @@
 // The end of a sweep: missing records are confirmed or held, then the details are planned.
 
 import { counted } from '../../format.ts'
-import { liveRows } from '../../mirror/row-counts.ts'
+import { liveRows } from '../../mirror/kept-counts.ts'
 import { analyzeGrown } from '../../mirror/statistics.ts'
 import type { TaskRun } from '../context.ts'
 import type { Window } from '../due/windows.ts'

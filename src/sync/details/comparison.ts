@@ -1,6 +1,7 @@
-// Whether a read brought the same record as another read before.
+// Whether an answer is about the requested record: a cache that mixes up its answers may return another one. And
+// whether it is the same record that another read has brought.
 
-import { isObject, type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
+import { isObject, type Json, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { Found } from '../change-set.ts'
 import type { Reading } from '../context.ts'
@@ -40,3 +41,29 @@ export async function isAsListed(reading: Reading<'list'>, key: string, record: 
 /** The count of a read that was compared, if it was. */
 export const comparedRead = (endpoint: string, same: boolean | null, sampled = false): Found =>
   same === null ? {} : { reads: [{ endpoint, compared: 1, differed: same ? 0 : 1, sampled }] }
+
+/** Members in which a record may name the one above it: `rentalId`, and the id of `rental`. */
+const membersOf = (param: string): readonly string[] => [param, `${param.replace(/Id$/, '')}.id`]
+
+/**
+ * How records of `stream` show that they belong to another record than the requested one. Undefined: none does; most
+ * do not name their record.
+ * @param params the path parameters of the request
+ */
+export function otherParentIn(
+  { parentParams = [] }: StreamDef,
+  records: readonly Json[],
+  params: Readonly<Record<string, string>>,
+): string | undefined {
+  for (const param of parentParams) {
+    const asked = params[param]
+    if (asked === undefined) continue
+    for (const member of membersOf(param))
+      for (const record of records) {
+        const named = textOf(valueAt(record, member))
+        if (named !== undefined && named !== '' && named !== asked)
+          return `${member} is ${named}, but ${asked} was requested`
+      }
+  }
+  return undefined
+}

@@ -1,7 +1,7 @@
 // The read of a child answered 404: is the parent deleted, or only the child?
 
 import { keyParts } from '../../catalog/keys.ts'
-import { liveRows } from '../../mirror/row-counts.ts'
+import { liveRows } from '../../mirror/kept-counts.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type Reading, type TaskRun } from '../context.ts'
 import { beyondLimit } from '../deletions/threshold.ts'

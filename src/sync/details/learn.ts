@@ -3,7 +3,7 @@
 // the draw has two parts in proportion to their number: first the coming ones, then, when these have their full
 // share, the others.
 
-import { liveRows } from '../../mirror/row-counts.ts'
+import { liveRows } from '../../mirror/kept-counts.ts'
 import type { Found } from '../change-set.ts'
 import type { Due, TaskRun } from '../context.ts'
 import { holderOf } from '../due/candidates.ts'

@@ -12,9 +12,8 @@ import type { Reading } from '../context.ts'
 import { type Economy, noEconomy } from '../economy.ts'
 import { hasOwnField } from '../records/project.ts'
 import type { Listed } from '../remembered/detail-states.ts'
-import { comparedRead, isAsListed } from './comparison.ts'
+import { comparedRead, isAsListed, otherParentIn } from './comparison.ts'
 import { foundInside, personRedaction } from './embeds.ts'
-import { otherParentIn } from './parent-named.ts'
 import type { Tagged, TaggedAnswers } from './tagged-answers.ts'
 
 export type Outcome<T> =

@@ -1,7 +1,7 @@
 // The answers that make up the details of one record: requested with their stored entity tags, and compared by
 // whether they are the same. No I/O.
 
-import type { KeptAnswer, KeptAnswers } from '../remembered/detail-tags.ts'
+import type { KeptAnswer, KeptAnswers } from '../remembered/detail-states.ts'
 
 /** Where an answer stands and its entity tag, as far as it has them. */
 export type Tagged = { readonly name?: string | undefined; readonly tag?: string | undefined }

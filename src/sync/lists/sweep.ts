@@ -3,7 +3,7 @@
 import type { PoolClient } from 'pg'
 import type { ListCall, Page } from '../../api/client.ts'
 import { ApiError, messageOf } from '../../errors.ts'
-import { liveRows } from '../../mirror/row-counts.ts'
+import { liveRows } from '../../mirror/kept-counts.ts'
 import { readDetected } from '../../profile/detected-settings.ts'
 import { batches } from '../batches.ts'
 import type { ChangeSet } from '../change-set.ts'

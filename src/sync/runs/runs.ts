@@ -5,7 +5,7 @@ import { descendantsOf, streamNamed, windowsOf } from '../../catalog/catalog.ts'
 import type { Turn } from '../../catalog/turns.ts'
 import type { MirrorDatabase } from '../../database/schema.generated.ts'
 import { now, on, type Queryable } from '../../database/sql.ts'
-import { addUpRowChanges } from '../../mirror/row-counts.ts'
+import { addUpRowChanges } from '../../mirror/kept-counts.ts'
 import { makeFollowersDue } from '../due/stream-state.ts'
 
 type RunRow = Selectable<MirrorDatabase['sync.runs']>

@@ -10,7 +10,7 @@ import { inWindowSql, type Window, windowParameters } from '../due/windows.ts'
 import type { Task } from './tasks.ts'
 
 /** How much one step handles. */
-export type StepSize = { readonly rows: number; readonly pages: number }
+type StepSize = { readonly rows: number; readonly pages: number }
 
 /** A range takes a tenth of a second, a portion of pages of 100 records half of that. */
 export const stepSize: StepSize = { rows: 20_000, pages: 500 }
@@ -125,7 +125,7 @@ const keysOf = (range: number | null, parameter: string, pass: string): string =
     ? `parts as (select keys from sync.sweep_pages where run_id = $1${pass})`
     : `parts as (delete from sync.sweep_parts where run_id = $1 and range = ${parameter}::int returning keys)`
 
-export type PassCounts = {
+type PassCounts = {
   /** Records with a key, and how many different ones. */
   readonly answered: number
   readonly distinct: number

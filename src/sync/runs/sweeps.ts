@@ -45,7 +45,7 @@ export async function addHeld(
 }
 
 /** The readable plan of rows that are held below some records. */
-export type PlanBelow = {
+type PlanBelow = {
   readonly reason: string
   /** Records whose answers did not bring rows. */
   readonly parents: number

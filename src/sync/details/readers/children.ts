@@ -10,7 +10,7 @@ import type { Scope, TableWrite } from '../../../mirror/rows.ts'
 import { answerFound, changeSet, type Found } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import { pagingOf } from '../../lists/paging.ts'
-import { otherParentIn } from '../parent-named.ts'
+import { otherParentIn } from '../comparison.ts'
 import { type Answered, failedRead, notTaken, type Outcome } from '../single.ts'
 import type { Tagged, TaggedAnswers } from '../tagged-answers.ts'
 
