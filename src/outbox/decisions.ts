@@ -6,8 +6,7 @@ import type { PoolClient } from 'pg'
 import type { Database } from '../database/database.ts'
 import type { Queryable } from '../database/sql.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
-import { BoatMirrorError, messageOf } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
 import { DataRefused } from '../mirror/writer.ts'
 import {
   closeDecision,
@@ -21,8 +20,13 @@ import {
 } from '../sync/decisions.ts'
 import { refusedDecision } from '../sync/refused-decision.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
+import type { PushContext } from './context.ts'
+import { keptOutcome } from './kept.ts'
+import { kindOf } from './kinds/kinds.ts'
+import { done, unverified } from './kinds/shared.ts'
 import type { Done } from './outcome.ts'
-import type { ReadBack } from './read-back.ts'
+import { singleRead } from './reads.ts'
+import { sentOf } from './reconcile.ts'
 import { settleDone, unmirrored } from './settle.ts'
 
 export type ChangeDecision = Exclude<DecisionKind, 'release' | 'pause' | 'resume'>
@@ -34,10 +38,20 @@ type Wish = {
   readonly resultId?: string | null
 }
 
+export type ReadBack = {
+  /**
+   * Reads the result of a change from the API. `resultId`: the record it made, as the decision names it; null where
+   * none is named.
+   */
+  look(change: Change, resultId: string | null): Promise<Done>
+  /** In the transaction that writes what was seen: see `Privacy.assertCurrent`. */
+  assertCurrent(client: Queryable): Promise<void>
+}
+
 /** In whose name, unless the caller says more. */
 const byCommand: DecidedBy = { via: 'command' }
 
-const notShown = (id: string, resultId: string): BoatMirrorError =>
+const notShown = (id: string, resultId: string | null): BoatMirrorError =>
   new BoatMirrorError('NOT_FOUND', `The API has no record ${resultId} that change ${id} could have created.`)
 
 /**
@@ -156,7 +170,7 @@ async function assertCarriedOut({ pool }: Database, id: string): Promise<void> {
 
 /** Carries out the open decisions about changes. Failures are logged; temporary ones are retried. */
 export async function carryOutDecisions(
-  { database, log }: { readonly database: Database; readonly log: Logger },
+  { database, log }: Pick<PushContext, 'database' | 'log'>,
   readBack: ReadBack,
 ): Promise<void> {
   for (const { id, target, what } of await openDecisions(database.pool, 'change'))
@@ -170,3 +184,43 @@ export async function carryOutDecisions(
       )
     }
 }
+
+const byPerson = 'Settled by an operator.'
+const patienceMs = 10_000
+
+const numberOrText = (id: string): number | string => (/^\d{1,15}$/.test(id) ? Number(id) : id)
+
+/**
+ * Reads back from the API. Where it does not answer, the change is settled without, and gets a warning.
+ * @throws BoatMirrorError NOT_FOUND when the decision names a record that the API does not show.
+ */
+export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBack => ({
+  assertCurrent: async (client) => await context.privacy?.assertCurrent(client),
+  look: async (change, resultId) => {
+    const kind = kindOf(change.write)
+    const before = sentOf(change, context.privacy)
+    // The path of the record itself: that of its collection, and the id it has there.
+    const [, param = ''] = resultId === null ? [] : (/\{(\w+)\}$/.exec(singleRead(change.write)) ?? [])
+    const params = resultId === null ? before.params : { ...before.params, [param]: resultId }
+    const result = resultId === null ? null : { id: numberOrText(resultId) }
+    /** The known part without having seen the record; the next sync shows the rest. */
+    const unseen = (why: string): Done => ({ ...done(change, params, resultId), result, warnings: [byPerson, why] })
+    if (kind.makesRecord && resultId === null) return unseen('The mirror shows the created record after the next sync.')
+
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)])
+    // What is there now counts: an operator has decided that it took effect.
+    const delivery = { context, change, signal, startedAt: context.clock.now(), knownMs: Number.POSITIVE_INFINITY }
+    try {
+      const seen = (await kind.readBack?.(delivery, params)) ?? null
+      if (seen === null && resultId !== null) throw notShown(change.id, resultId)
+      if (seen === null && kind.readBack !== undefined) return unseen('The API does not show this record now.')
+      const outcome = await kind.finish(delivery, { ...before, params, warnings: [byPerson] }, { response: null, seen })
+      return outcome.kind === 'done' ? keptOutcome(context.privacy, change.write, outcome) : unseen(unverified)
+    } catch (error) {
+      if (!(error instanceof ApiError) || stopped.aborted) throw error
+      // It did answer: the named record cannot be an id.
+      if (error.code === 'API_REJECTED' && resultId !== null) throw notShown(change.id, resultId)
+      return unseen(unverified)
+    }
+  },
+})

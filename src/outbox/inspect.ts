@@ -1,4 +1,4 @@
-// The outbox for operators: lists, one change in full, counts.
+// The outbox for operators: lists of changes, one change in full, and OUTBOX_LIMIT.
 
 import { on, type Queryable } from '../database/sql.ts'
 import { type Status, stateSets } from './states.ts'
@@ -104,4 +104,13 @@ export async function changesForPerson(db: Queryable): Promise<readonly string[]
     .orderBy('id')
     .execute()
   return rows.map(({ id }) => id)
+}
+
+/** Stores how many open changes a role may have, null for any number; writes nothing when it is what it was. */
+export async function saveOutboxLimit(db: Queryable, limit: number | null): Promise<void> {
+  await on(db)
+    .updateTable('sync.settings')
+    .set({ outbox_limit: limit })
+    .where('outbox_limit', 'is distinct from', limit)
+    .execute()
 }

@@ -75,6 +75,9 @@ export type Outcome =
       readonly response?: Response
     }
 
+/** True for outcomes after which nothing happens to the change without a decision. */
+export const isFinal = (outcome: Outcome): boolean => outcome.kind !== 'retry' && outcome.kind !== 'verify'
+
 /** A record without what the outbox has no use for: of an embedded user only the id, no message to the company. */
 export function storable(write: WriteDef, body: Json | undefined): Json {
   if (body === undefined) return null

@@ -46,28 +46,18 @@ import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { DataRefused } from '../mirror/writer.ts'
 import { processLife } from '../process-name.ts'
+import { createRefusals } from './account.ts'
 import { inBatches } from './batches.ts'
 import type { Change } from './change.ts'
 import { canProgress, claimChanges, claimWithin, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
 import { leaseMs, type PushContext, showDelayOf } from './context.ts'
-import { carryOutDecisions } from './decisions.ts'
+import { carryOutDecisions, readBackFrom } from './decisions.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
 import { createVeiling } from './kept.ts'
-import { codeIn, type Outcome } from './outcome.ts'
+import { codeIn, isFinal, type Outcome } from './outcome.ts'
 import { waitsForQuota } from './quota-room.ts'
-import { readBackFrom } from './read-back.ts'
-import { createRefusals } from './refusals.ts'
-import {
-  aggregateOf,
-  type DoneChange,
-  isFinal,
-  moves,
-  settleChange,
-  settleChanges,
-  settleFault,
-  unmirrored,
-} from './settle.ts'
+import { aggregateOf, type DoneChange, moves, settleChange, settleChanges, settleFault, unmirrored } from './settle.ts'
 
 type PushCounts = { readonly claimed: number; readonly settled: number }
 

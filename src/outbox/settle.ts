@@ -15,7 +15,7 @@ import type { Change } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { PushContext } from './context.ts'
 import { keptOutcome, veilEnded } from './kept.ts'
-import { type Done, jsonParameter, type Outcome, outcomeOfFault } from './outcome.ts'
+import { type Done, isFinal, jsonParameter, type Outcome, outcomeOfFault } from './outcome.ts'
 import { rootOf } from './reads.ts'
 
 /** A change that took effect, with what came of it. */
@@ -198,9 +198,6 @@ function assignmentsOf(change: Change, outcome: Exclude<Outcome, Done>): Assignm
       return outcome satisfies never
   }
 }
-
-/** True for outcomes after which nothing happens to the change without a decision. */
-export const isFinal = (outcome: Outcome): boolean => outcome.kind !== 'retry' && outcome.kind !== 'verify'
 
 /**
  * Settles a change, or parks it until its next attempt or verification. One transaction; NOTIFY boat_mirror_settled with the

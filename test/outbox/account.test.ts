@@ -1,7 +1,7 @@
 // Refusals that concern the account, not the change: the change is held, with its reason, and goes on when they end.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createRefusals } from '../../src/outbox/refusals.ts'
+import { createRefusals } from '../../src/outbox/account.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { newPerson, Planner } from './plans.ts'
 import { createRig, type Rig } from './rig.ts'

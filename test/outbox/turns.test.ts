@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { claimChanges, releaseChange } from '../../src/outbox/claim.ts'
 import { markDispatched } from '../../src/outbox/dispatch.ts'
-import { saveOutboxLimit } from '../../src/outbox/limit.ts'
+import { saveOutboxLimit } from '../../src/outbox/inspect.ts'
 import { type Outbox, openOutbox } from './open-outbox.ts'
 
 let outbox: Outbox

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { saveOutboxLimit } from '../../src/outbox/limit.ts'
+import { saveOutboxLimit } from '../../src/outbox/inspect.ts'
 import { grantCompanies } from '../../src/serve/access/company-access.ts'
 import { revokeToken } from '../../src/serve/access/tokens.ts'
 import { Planner } from '../outbox/plans.ts'

@@ -14,8 +14,7 @@ import {
   tidy,
 } from '../../src/outbox/claim.ts'
 import { markDispatched } from '../../src/outbox/dispatch.ts'
-import { changesForPerson } from '../../src/outbox/inspect.ts'
-import { saveOutboxLimit } from '../../src/outbox/limit.ts'
+import { changesForPerson, saveOutboxLimit } from '../../src/outbox/inspect.ts'
 import type { Done } from '../../src/outbox/outcome.ts'
 import { settleDone } from '../../src/outbox/settle.ts'
 import { statementsBeyond } from '../helpers/plans.ts'

@@ -6,7 +6,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { stringifyJson } from '../../json/plain.ts'
 import { meant } from '../../near-names.ts'
-import { cancelChange, type Resolution, resolveChange, retryChange } from '../../outbox/decisions.ts'
+import { cancelChange, type Resolution, readBackFrom, resolveChange, retryChange } from '../../outbox/decisions.ts'
 import { refusalOf } from '../../outbox/enqueue.ts'
 import {
   type ChangeInfo,
@@ -16,7 +16,6 @@ import {
   listChanges,
   neighboursOf,
 } from '../../outbox/inspect.ts'
-import { readBackFrom } from '../../outbox/read-back.ts'
 import type { Status } from '../../outbox/states.ts'
 import type { DecidedBy } from '../../sync/decisions.ts'
 import { type CommandContext, type Json, type OpenedDatabase, present } from '../context.ts'

@@ -1,11 +1,10 @@
 // Adds to a collection: options, payments and crew members of a rental. After a lost answer it is the one new id with this
 // content; that nothing was added is proven where every new one is certainly another.
 
-import { goneOrAwaited } from '../own-writes.ts'
 import { idsOf, readCollection } from '../reads.ts'
 import type { Kind } from './kind.ts'
 import { byIdentity, inFull, ownAmong, theNewOne } from './new-record.ts'
-import { finishMaking, preparedCreation, readWritten } from './shared.ts'
+import { finishMaking, goneOrAwaited, preparedCreation, readWritten } from './shared.ts'
 
 export const addition: Kind = {
   makesRecord: true,

@@ -2,7 +2,6 @@
 
 import { get } from '../../api/wire/json.ts'
 import { embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
-import { notShown } from '../own-writes.ts'
 import { readRoot } from '../reads.ts'
 import { readValue, sameValue } from '../values.ts'
 import type { Kind } from './kind.ts'
@@ -10,6 +9,7 @@ import {
   asSent,
   done,
   mirrored,
+  notShown,
   notTaken,
   one,
   preparedCreation,

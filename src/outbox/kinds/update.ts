@@ -9,7 +9,6 @@ import { showDelayOf } from '../context.ts'
 import { isStoredAs } from '../likeness.ts'
 import { mergeChange, overlayBase } from '../merge.ts'
 import { errorText, leftBehind, type Outcome, type Unseen } from '../outcome.ts'
-import { goneOrAwaited, notShown } from '../own-writes.ts'
 import { mirrorKey, type Params, type Seen } from '../reads.ts'
 import { checkAgain } from '../show-delay.ts'
 import {
@@ -28,7 +27,9 @@ import type { Delivery, Effect, Kind, Sent } from './kind.ts'
 import {
   answered,
   done,
+  goneOrAwaited,
   mirrored,
+  notShown,
   notTaken,
   observable,
   one,
