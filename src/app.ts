@@ -1,8 +1,7 @@
 // The composition root: opens what a command needs, in order, and releases it in reverse. Nothing opens a connection at import.
 
 import { createEndpointRecorder } from './api/admission/endpoint-stats.ts'
-import { createGate } from './api/admission/gate.ts'
-import { createGateStore } from './api/admission/gate-store.ts'
+import { createGate, createGateStore } from './api/admission/gate.ts'
 import { createRateLimiter, type Limiter } from './api/admission/rate-limit.ts'
 import { createSharedBudget } from './api/admission/shared-budget.ts'
 import { createTrafficRecorder } from './api/admission/traffic.ts'

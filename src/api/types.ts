@@ -3,7 +3,7 @@
 import type { PagingSettings } from '../config.ts'
 import type { ApiError } from '../errors.ts'
 import type { Priority } from './admission/priority-queue.ts'
-import type { ListShape } from './paging/list-shape.ts'
+import type { ListShape } from './paging/envelope.ts'
 import type { Elements } from './wire/elements.ts'
 import type { Json } from './wire/json.ts'
 

@@ -1,7 +1,6 @@
 // `check`, the API's half: is it there, does it let us in, and how are its lists read?
 
-import { quotaWindows } from '../api/admission/quota.ts'
-import { limitsIn, quotaLines, settingsFor } from '../api/admission/quota-headers.ts'
+import { limitsIn, quotaLines, quotaWindows, settingsFor } from '../api/admission/quota.ts'
 import { noEncodings } from '../api/wire/body.ts'
 import { proxyFor } from '../api/wire/proxy.ts'
 import { defaultRate } from '../app.ts'

@@ -1,8 +1,8 @@
 // What a search found against what is set: as a finding, as lines, and in the file that `check --write` adds them to.
 
 import type { Config } from '../config.ts'
-import { authText } from '../discovery/auth.ts'
-import type { Discovery, FoundSetting } from '../discovery/types.ts'
+import { authText } from '../profile/search/auth.ts'
+import type { Discovery, FoundSetting } from '../profile/search/types.ts'
 import { settings } from '../settings.ts'
 import { oneLine, shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'

@@ -3,8 +3,8 @@
 import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parse } from 'dotenv'
-import type { FoundSetting } from '../discovery/types.ts'
 import { BoatMirrorError, messageOf, unreadableFile } from '../errors.ts'
+import type { FoundSetting } from '../profile/search/types.ts'
 import { oneLine } from '../text.ts'
 
 /** Only its owner may read what may also hold secrets. */

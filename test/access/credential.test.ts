@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { buildRequest, buildTarget } from '../../src/api/wire/request.ts'
-import { wishesIn } from '../../src/discovery/auth.ts'
+import { wishesIn } from '../../src/profile/search/auth.ts'
 import { challenge, credentialIn } from '../../src/serve/access/credential.ts'
 import { gathered } from '../../src/serve/access/gathered.ts'
 import { createLimit, requestLimit } from '../../src/serve/access/limit.ts'

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { limitsIn, quotaLines, settingsFor } from '../../src/api/admission/quota-headers.ts'
+import { limitsIn, quotaLines, settingsFor } from '../../src/api/admission/quota.ts'
 
 const lines = (headers: Readonly<Record<string, string>>): readonly string[] => quotaLines(limitsIn(headers))
 

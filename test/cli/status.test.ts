@@ -1,7 +1,7 @@
 // What `status` says in words: a sync under way, how late a stream is, what the API is doing, what needs attention.
 
 import { describe, expect, it } from 'vitest'
-import { createGateStore } from '../../src/api/admission/gate-store.ts'
+import { createGateStore } from '../../src/api/admission/gate.ts'
 import { describe as describeStatus } from '../../src/cli/commands/status.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Backlog, StreamStatus } from '../../src/inspect/queries.ts'

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { AuthSetting } from '../../src/config.ts'
-import { authText, nextAuth, wishesIn } from '../../src/discovery/auth.ts'
+import { authText, nextAuth, wishesIn } from '../../src/profile/search/auth.ts'
 
 /** All that would be tried if each were refused. */
 function tries(

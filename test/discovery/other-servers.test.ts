@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { searchSettings } from '../../src/cli/check-search.ts'
 import { settingLines, variablesOf } from '../../src/cli/settings-file.ts'
 import { readConfig } from '../../src/config.ts'
-import { createAllowance } from '../../src/discovery/inquiry.ts'
+import { createAllowance } from '../../src/profile/search/inquiry.ts'
 import { collect, openApi } from '../api/http-server.ts'
 import { openJsonApi, openOData, recordsOf } from './other-servers.ts'
 

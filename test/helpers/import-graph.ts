@@ -16,7 +16,7 @@ const layers: readonly (readonly string[])[] = [
   ['schema', 'embedded'],
   ['serve'],
   ['inspect'],
-  ['reports', 'discovery', 'outbox'],
+  ['reports', 'outbox'],
   ['sync'],
   ['mirror'],
   ['privacy', 'profile'],

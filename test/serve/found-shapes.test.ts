@@ -1,8 +1,7 @@
 // The shape of an answer, found out from it, and a list that is put into this shape.
 
 import { describe, expect, it } from 'vitest'
-import { readEnvelope } from '../../src/api/paging/envelope.ts'
-import { type ListShape, shapeOf } from '../../src/api/paging/list-shape.ts'
+import { type ListShape, readEnvelope, shapeOf } from '../../src/api/paging/envelope.ts'
 import { looksLikeLink } from '../../src/api/paging/next-link.ts'
 import { type Json, parseJson } from '../../src/api/wire/json.ts'
 import { type PagingSettings, type PagingStyle, readConfig } from '../../src/config.ts'

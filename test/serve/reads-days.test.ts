@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { addDays } from '../../src/clock.ts'
-import { areBoundsIncluded } from '../../src/sync/lists/bounds.ts'
+import { areBoundsIncluded } from '../../src/profile/bounds.ts'
 import { openReads } from './reads-rig.ts'
 
 it('a range of departure is refused until a hot run has seen both of its days, and then answered', async () => {

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { addDays } from '../../src/clock.ts'
-import { judgeBounds, noteBounds } from '../../src/sync/lists/bounds.ts'
+import { judgeBounds, noteBounds } from '../../src/profile/bounds.ts'
 import { runsOf } from '../helpers/extent.ts'
 import { openReads, type ReadsRig } from './reads-rig.ts'
 

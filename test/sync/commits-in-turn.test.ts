@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sqlStateOf } from '../../src/database/sql-states.ts'
-import { CommitsInTurn } from '../../src/sync/lists/commits-in-turn.ts'
+import { CommitsInTurn } from '../../src/sync/lists/sweep.ts'
 import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createEndpointRecorder } from '../../src/api/admission/endpoint-stats.ts'
-import { createGateStore } from '../../src/api/admission/gate-store.ts'
+import { createGateStore } from '../../src/api/admission/gate.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { keyParts, keyText } from '../../src/catalog/keys.ts'
 import { keyTextSql } from '../../src/database/sql.ts'

@@ -4,7 +4,6 @@
 
 import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { createPace } from './pace.ts'
 import { createPriorityQueue, type Priority } from './priority-queue.ts'
 import { quotaRule } from './quota.ts'
 import type { RequestBudget, Wish } from './request-budget.ts'
@@ -250,6 +249,35 @@ export function createRateLimiter(limits: number | LimiterOptions, budget: Reque
       closed = true
       clearTimeout(idle)
       await giveBack()
+    },
+  }
+}
+
+type Pace = {
+  /** Counts requests that leave. */
+  count(requests: number): void
+  /** How many left in the last whole period; 0 when that was longer ago. */
+  lately(): number
+}
+
+/** Counts by periods of `periodMs`. */
+export function createPace(periodMs: number): Pace {
+  let [before, present, since] = [0, 0, performance.now()]
+  const turn = (): void => {
+    const periods = Math.floor((performance.now() - since) / periodMs)
+    if (periods === 0) return
+    before = periods === 1 ? present : 0
+    present = 0
+    since += periods * periodMs
+  }
+  return {
+    count: (requests) => {
+      turn()
+      present += requests
+    },
+    lately: () => {
+      turn()
+      return before
     },
   }
 }

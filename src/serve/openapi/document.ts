@@ -1,6 +1,6 @@
 // The OpenAPI document of what is served, made from the catalog. Pure.
 
-import type { ListShape } from '../../api/paging/list-shape.ts'
+import type { ListShape } from '../../api/paging/envelope.ts'
 import type { Json } from '../../api/wire/json.ts'
 import { streams } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'

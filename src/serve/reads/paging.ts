@@ -1,8 +1,8 @@
 // Pages in the shape that the API was found to use: its style, its parameters, and the envelope around its records.
 
 import { hash } from 'node:crypto'
+import type { ListShape, Position } from '../../api/paging/envelope.ts'
 import { ignored } from '../../api/paging/envelope.ts'
-import type { ListShape, Position } from '../../api/paging/list-shape.ts'
 import type { PagingSettings } from '../../config.ts'
 import { type Query, refuse } from './query.ts'
 

@@ -1,6 +1,6 @@
 // The shapes of lists as syncs found them out, remembered for a while.
 
-import type { ListShape } from '../../api/paging/list-shape.ts'
+import type { ListShape } from '../../api/paging/envelope.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
 import type { Queryable } from '../../database/sql.ts'

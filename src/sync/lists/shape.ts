@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Page } from '../../api/client.ts'
-import type { ListShape } from '../../api/paging/list-shape.ts'
+import type { ListShape } from '../../api/paging/envelope.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { detectedBelow, saveDetected } from '../../profile/detected-settings.ts'
 import type { TaskRun } from '../context.ts'

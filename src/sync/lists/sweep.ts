@@ -12,7 +12,6 @@ import { withStubs } from '../details/embeds.ts'
 import { comparesAged } from '../economy.ts'
 import { keepPages, type ListPage } from '../remembered/list-pages.ts'
 import type { Task } from '../runs/tasks.ts'
-import { CommitsInTurn } from './commits-in-turn.ts'
 import { changesOfPages, pageBatches } from './list-records.ts'
 import { doubtPageBase, resolvePaging } from './paging.ts'
 import { type Checkpoint, firstCheckpoint, nextVariant, passNumber, unprovenEnd } from './progress.ts'
@@ -224,4 +223,26 @@ async function commitPages(
     after,
     pages: { pass: passNumber(from), first: from.pages, keys, summary },
   })
+}
+
+/** At most two running commits. */
+export class CommitsInTurn {
+  #last: Promise<void> = Promise.resolve()
+
+  /**
+   * Begins a commit, which is given the end of the one before it.
+   * @returns when the one before it has ended. @throws what that one threw.
+   */
+  async begin(commit: (after: Promise<void>) => Promise<void>): Promise<void> {
+    const before = this.#last
+    this.#last = commit(before)
+    // The next caller that waits for it gets its error, maybe after it has failed.
+    this.#last.catch(() => undefined)
+    await before
+  }
+
+  /** Waits for the last one. @throws what it threw. */
+  async end(): Promise<void> {
+    await this.#last
+  }
 }

@@ -11,12 +11,12 @@ import type { Queryable } from '../../database/sql.ts'
 import { dayOf, instantOf } from '../../date-time.ts'
 import { ApiError } from '../../errors.ts'
 import { counted } from '../../format.ts'
+import { judgeBounds, noteBounds } from '../../profile/bounds.ts'
 import { readDetected, saveDetected } from '../../profile/detected-settings.ts'
 import { withoutParameters } from '../../profile/refused-parameters.ts'
 import type { TaskRun } from '../context.ts'
 import { areMoreNewer, countInWindow, isPageKnown, type Window } from '../due/windows.ts'
 import { keyOf } from '../records/project.ts'
-import { judgeBounds, noteBounds } from './bounds.ts'
 
 /** One pass through a list, or through a part of it. */
 export type Pass = { readonly query: Readonly<Record<string, string>>; readonly part?: 'newest' | 'soon' }

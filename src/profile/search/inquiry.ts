@@ -1,13 +1,13 @@
 // The requests of a search: one connection, no retries, at most so many reads, and nothing but the API's own origin.
 
-import { type Limiter, unlimited } from '../api/admission/rate-limit.ts'
-import { type LinkBase, looksLikeLink, resolveNextLink } from '../api/paging/next-link.ts'
-import { proxyFor } from '../api/wire/proxy.ts'
-import { buildRequest, buildTarget, linkedRequest, packageVersion, type Target } from '../api/wire/request.ts'
-import { createTransport, type Transport } from '../api/wire/transport.ts'
-import { systemClock } from '../clock.ts'
-import type { ApiSettings, AuthSetting, PagingSettings } from '../config.ts'
-import { ApiError, BoatMirrorError } from '../errors.ts'
+import { type Limiter, unlimited } from '../../api/admission/rate-limit.ts'
+import { type LinkBase, looksLikeLink, resolveNextLink } from '../../api/paging/next-link.ts'
+import { proxyFor } from '../../api/wire/proxy.ts'
+import { buildRequest, buildTarget, linkedRequest, packageVersion, type Target } from '../../api/wire/request.ts'
+import { createTransport, type Transport } from '../../api/wire/transport.ts'
+import { systemClock } from '../../clock.ts'
+import type { ApiSettings, AuthSetting, PagingSettings } from '../../config.ts'
+import { ApiError, BoatMirrorError } from '../../errors.ts'
 import { type Sample, sampleOf } from './sample.ts'
 import type { AskedList, ListToRead } from './types.ts'
 

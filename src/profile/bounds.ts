@@ -1,8 +1,8 @@
 // The meaning of a window's days: whether the list's answer includes records of the first and of the last day. It is
 // undocumented, and each hot run sends these windows: its answers prove it.
 
-import type { Queryable } from '../../database/sql.ts'
-import { contradictDetected, readDetected, saveDetected } from '../../profile/detected-settings.ts'
+import type { Queryable } from '../database/sql.ts'
+import { contradictDetected, readDetected, saveDetected } from './detected-settings.ts'
 
 /** The name of the detected setting. */
 export const boundsSetting = (stream: string): string => `bounds:${stream}`

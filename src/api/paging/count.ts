@@ -1,4 +1,5 @@
-// API_PAGING=page: pages are numbered.
+// The styles that count: API_PAGING=page numbers pages, API_PAGING=offset counts the records before a page. The position
+// of any page is known without an answer.
 
 import type { ListRead, Paged, Style } from './style.ts'
 
@@ -57,3 +58,11 @@ function lastPage({ records, pages }: ListRead): Tail | null {
 }
 
 export const pageNumber = counting(1, () => 1, lastPage)
+
+export const offset = counting(
+  0,
+  (records) => records,
+  // From the last record on.
+  ({ records, longest }) =>
+    records < 2 ? null : { at: records - 1, size: Math.max(1, longest - 1), skip: records - 1 },
+)

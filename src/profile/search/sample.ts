@@ -1,9 +1,9 @@
 // One answer of a list, as far as the search for settings reads it, and the unusual places it may use. Pure.
 
-import { type EnvelopeSettings, readEnvelope } from '../api/paging/envelope.ts'
-import { nextOfLinkHeader } from '../api/paging/next-link.ts'
-import { keysOf } from '../api/paging/page-memory.ts'
-import { isObject, type Json } from '../api/wire/json.ts'
+import { type EnvelopeSettings, readEnvelope } from '../../api/paging/envelope.ts'
+import { nextOfLinkHeader } from '../../api/paging/next-link.ts'
+import { keysOf } from '../../api/paging/page-memory.ts'
+import { isObject, type Json } from '../../api/wire/json.ts'
 
 export type Sample = {
   /** The identities of its records, in their order. */

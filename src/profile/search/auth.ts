@@ -1,7 +1,7 @@
 // Which kind of authentication to try next: the configured one, Bearer, then what a refusal itself names. The secret
 // goes into an address only where an answer asked for that, or the operator allowed it. Pure.
 
-import type { AuthSetting } from '../config.ts'
+import type { AuthSetting } from '../../config.ts'
 
 /** `bearer`, `header:X-Api-Key`: as API_AUTH takes it. */
 export const authText = (auth: AuthSetting): string =>

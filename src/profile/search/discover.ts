@@ -1,11 +1,11 @@
 // Finds the settings of an API from its address and a secret: how the secret is shown, where records stand, how lists are
 // paged. Reads only, with restraint: see docs/operations.md.
 
-import { isLoopback } from '../api/wire/proxy.ts'
-import { sleep } from '../clock.ts'
-import type { AuthSetting, PagingSettings } from '../config.ts'
-import { ApiError, BoatMirrorError } from '../errors.ts'
-import { mayConcernParameters } from '../profile/refused-parameters.ts'
+import { isLoopback } from '../../api/wire/proxy.ts'
+import { sleep } from '../../clock.ts'
+import type { AuthSetting, PagingSettings } from '../../config.ts'
+import { ApiError, BoatMirrorError } from '../../errors.ts'
+import { mayConcernParameters } from '../refused-parameters.ts'
 import { authText, nextAuth, wishesIn } from './auth.ts'
 import { findPaging } from './find-paging.ts'
 import { Inquiry, type InquiryOptions } from './inquiry.ts'

@@ -1,7 +1,7 @@
 // Input and results of the search for settings. No behaviour.
 
-import type { AuthSetting, PagingSettings, PagingStyle } from '../config.ts'
-import type { BoatMirrorError } from '../errors.ts'
+import type { AuthSetting, PagingSettings, PagingStyle } from '../../config.ts'
+import type { BoatMirrorError } from '../../errors.ts'
 import type { Sample } from './sample.ts'
 
 /** A list of the API as a sync reads it. */

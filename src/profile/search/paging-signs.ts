@@ -1,6 +1,6 @@
 // What follows from the position at which a page begins in a known list. Pure.
 
-import type { PagingStyle } from '../config.ts'
+import type { PagingStyle } from '../../config.ts'
 
 /** Where a page begins among the keys of the list's first answer; `beyond`: after all of them; null: nowhere. */
 export type Place = number | 'beyond' | null
