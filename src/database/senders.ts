@@ -113,17 +113,6 @@ export async function giveLeaseBack(db: Queryable, name: SenderName, owner: stri
     .executeTakeFirst()
 }
 
-/** Takes the turn to log the hourly line, which one worker logs for all; false: it was logged within `everyMs`. */
-export async function takeLineTurn(db: Queryable, owner: string, everyMs: number): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `insert into sync.senders as s (name, owner, delivered, delivered_at) values ('log', $1, 1, clock_timestamp())
-     on conflict (name) do update set owner = $1, delivered = s.delivered + 1, delivered_at = clock_timestamp()
-     where s.delivered_at <= clock_timestamp() - $2 * interval '1 ms'`,
-    [owner, everyMs],
-  )
-  return rowCount === 1
-}
-
 export type SenderState = {
   readonly delivered: number
   readonly deliveredAt: Date | null

@@ -47,7 +47,7 @@ async function reconcileOnce({ database, settings, wake, log }: ReconcilerOption
   const advanced = await advance(database, settings)
   for (const run of advanced.finished) {
     const { id, stream, status, error } = run
-    // Failed runs need attention; runs without changes are logged once an hour, all together.
+    // Failed runs need attention.
     const level = status !== 'done' ? 'warn' : hasChanged(run) ? 'info' : 'debug'
     const reason = error === null ? {} : { reason: error }
     log[level]({ event: 'run_finished', run: id, stream, status, ...reason }, runLine(run))

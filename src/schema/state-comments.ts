@@ -80,8 +80,8 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.consumer_positions.lost': 'True if changes were removed before the consumer acknowledged them.',
 
   'table sync.senders':
-    'What workers send: the webhook, alerts and an hourly log line. Shows which worker sends, its progress and its last error.',
-  'column sync.senders.name': 'webhook, alert, or log (a line that one worker logs each hour for all).',
+    'What workers send: the webhook and alerts. Shows which worker sends, its progress and its last error.',
+  'column sync.senders.name': 'webhook or alert.',
   'column sync.senders.owner': 'The worker that sends, or sent last.',
   'column sync.senders.lease_until': 'Until then no other worker sends; null: the lease was returned.',
   'column sync.senders.fence':

@@ -1,77 +1,14 @@
-// What a worker says in its log: a line for a run that changed something, one an hour of all the rest.
+// What commands write to their log: one line for each run that changed something, and the error that ends a command.
 
 import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
-import { pino } from 'pino'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createSandbox } from '../../sandbox/index.ts'
-import { takeLineTurn } from '../../src/database/senders.ts'
-import type { Queryable } from '../../src/database/sql.ts'
-import type { AttentionItem } from '../../src/inspect/status.ts'
-import { startHourlyLine } from '../../src/jobs/hourly-line.ts'
 import { errorOf, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { findOnPath } from '../helpers/redis-server.ts'
 
 type Line = { readonly level: string; readonly time: string; readonly event: string; readonly msg: string }
-
-describe('the hourly line', () => {
-  const held: AttentionItem = {
-    kind: 'held',
-    about: ['rentals'],
-    since: null,
-    message: 'rentals: 40 deletions wait.',
-    commands: [],
-  }
-  /** A worker's hourly lines, where hours are short. */
-  const openWorker = (db: Queryable, read: () => Promise<readonly AttentionItem[]>, everyMs: number) => {
-    const lines: { event: string; msg: string }[] = []
-    const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) })
-    const { stop } = startHourlyLine({ db, owner: 'host:1:a', read, log, everyMs, checkEveryMs: 1 })
-    return { lines, stop }
-  }
-
-  it('says that all is well, or what is not', async () => {
-    await using database = await createTestDatabase()
-    const answers = [async () => [], async () => [held], () => Promise.reject(new Error('no connection'))]
-    const worker = openWorker(database.pool, () => answers.shift()?.() ?? Promise.resolve([]), 1)
-    await vi.waitFor(() => expect(worker.lines.length).toBeGreaterThan(2), { timeout: 60_000 })
-    await worker.stop()
-    expect(worker.lines.slice(0, 3).map(({ event, msg }) => `${event}: ${msg}`)).toEqual([
-      'well: healthy: nothing needs your attention',
-      'needs_person: needs your attention: rentals: 40 deletions wait.',
-      'state_unknown: cannot determine now whether anything needs attention',
-    ])
-  })
-
-  it('is said by one of several workers, and by another once the hour is over', async () => {
-    await using database = await createTestDatabase()
-    const owners = Array.from({ length: 8 }, (_, index) => `host:${index}:a`)
-    const said = async (): Promise<number> => {
-      const turns = await Promise.all(owners.map((owner) => takeLineTurn(database.pool, owner, 3_600_000)))
-      return turns.filter(Boolean).length
-    }
-    expect([await said(), await said()]).toEqual([1, 0])
-    await database.pool.query(`update sync.senders set delivered_at = delivered_at - interval '1 h'`)
-    expect([await said(), await said()]).toEqual([1, 0])
-  })
-
-  it('is left to who said it within the hour', async () => {
-    await using database = await createTestDatabase()
-    await database.pool.query(`insert into sync.senders (name, delivered_at) values ('log', now() + interval '1 h')`)
-    let looks = 0
-    const query = ((...args: Parameters<typeof database.pool.query>) => {
-      looks += 1
-      return database.pool.query(...args)
-    }) as typeof database.pool.query
-    const worker = openWorker({ query }, async () => [], 1)
-    await vi.waitFor(() => expect(looks).toBeGreaterThan(3), { timeout: 60_000 })
-    expect(worker.lines).toEqual([])
-    await database.pool.query(`update sync.senders set delivered_at = now() - interval '1 h'`)
-    await vi.waitFor(() => expect(worker.lines[0]?.event).toBe('well'), { timeout: 60_000 })
-    await worker.stop()
-  })
-})
 
 it('a sync without a terminal writes nothing but lines of the log on stderr, one for each stream that changed', async () => {
   await using database = await createTestDatabase()

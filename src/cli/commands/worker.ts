@@ -8,7 +8,6 @@ import { readStatus } from '../../inspect/read-status.ts'
 import type { StatusFacts } from '../../inspect/status.ts'
 import { openLate } from '../../jobs/backend.ts'
 import { startFreshnessChecks } from '../../jobs/freshness-checks.ts'
-import { startHourlyLine } from '../../jobs/hourly-line.ts'
 import { startPresence } from '../../jobs/presence.ts'
 import { startPushWorker } from '../../jobs/push-worker.ts'
 import { type QueueBackend, queueNames } from '../../jobs/queues.ts'
@@ -19,7 +18,6 @@ import { startWebhook } from '../../messages/webhook/webhook.ts'
 import { saveOutboxLimit } from '../../outbox/inspect.ts'
 import { previewDecision } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
-import { processLife } from '../../process-name.ts'
 import { startServe } from '../../serve/start.ts'
 import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
@@ -85,12 +83,6 @@ export async function runWorker(context: CommandContext): Promise<void> {
   const pushing = await startPushWorker({ listenUrl, backend: late, pusher, clock: app.clock, log })
   const webhook = webhookOf(app, listenUrl)
   const alerts = alertsOf(app, facts, async () => (await probe(() => backend.ping(), 'QUEUE_UNREACHABLE')).ok)
-  const hourly = startHourlyLine({
-    db: app.database.pool,
-    owner: processLife(),
-    read: async () => (await facts()).attention,
-    log,
-  })
   try {
     print(`API       ${shownAddress(app.apiUrl)}${app.sandbox ? ' (the built-in sandbox)' : ''}`)
     printText(`Database  ${shownAddress(app.databaseUrl)}   (in full: boat-mirror db)`)
@@ -104,7 +96,7 @@ export async function runWorker(context: CommandContext): Promise<void> {
     }
     log.info({ event: 'stopping' }, 'stopping: tasks reach their checkpoint or are released')
   } finally {
-    await Promise.all([pushing.stop(), worker.stop(), webhook?.stop(), alerts?.stop(), hourly.stop()])
+    await Promise.all([pushing.stop(), worker.stop(), webhook?.stop(), alerts?.stop()])
   }
 }
 
