@@ -1,4 +1,4 @@
-// If-Match: what others changed since the record was read stays, or the write is refused; what is pending is shown.
+// If-Match: what others changed since the record was read stays, or the write is refused; until a write is settled, its token reads from the API.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -6,8 +6,8 @@ import type { Json } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
 import { mergeChange } from '../../src/outbox/merge.ts'
+import { isUnsettled } from '../../src/serve/reads/own-changes.ts'
 import { recordTag } from '../../src/serve/rights.ts'
-import { pendingOf, unsettledFor } from '../../src/serve/writes/pending.ts'
 import { baseOf, fieldMarks, matchTags } from '../../src/serve/writes/tags.ts'
 import { Planner } from '../outbox/plans.ts'
 import { openWrites, type WritesRig } from './writes-rig.ts'
@@ -156,11 +156,11 @@ describe('the base that a tag names', () => {
   })
 })
 
-describe('what is pending', () => {
-  it('is laid over a rental for the token that asked for it, and makes its reads ask the API', async () => {
+describe('a write that is not settled', () => {
+  it('makes reads of its records, by the token that sent it, ask the API', async () => {
     const free = served.rig.sandbox.truth({ only: ['rentals'] }).rentals?.find(({ record }) => !record.user)
     const rentalId = Number(free?.key.id)
-    const { record } = await read(rentalId)
+    await read(rentalId)
     const userId = planner.user()
     await served.pause()
     const later = { prefer: 'respond-async' }
@@ -169,26 +169,19 @@ describe('what is pending', () => {
     const stateOf = async (token: string) => {
       const caller = served.callers[token] ?? writer()
       return [
-        (await pendingOf(pool, caller, String(rentalId)))?.changes.length ?? 0,
-        await unsettledFor(pool, caller, 'rentals', [String(rentalId)]),
-        await unsettledFor(pool, caller, 'rental_options', [String(rentalId)]),
-        await unsettledFor(pool, caller, 'rentals', [String(rentalId + 1)]),
-        await unsettledFor(pool, caller, 'companies', ['1']),
+        await isUnsettled(pool, caller, stream, [String(rentalId)]),
+        await isUnsettled(pool, caller, streamNamed('rental_options'), [String(rentalId)]),
+        await isUnsettled(pool, caller, stream, [String(rentalId + 1)]),
+        await isUnsettled(pool, caller, streamNamed('companies'), ['1']),
       ]
     }
-    expect(await stateOf('writer')).toEqual([0, false, false, false, false])
+    expect(await stateOf('writer')).toEqual([false, false, false, false])
     await served.send({ method: 'PUT', path, body: { orderLink: 'https://example.com/1' }, headers: later })
     await served.send({ method: 'PUT', path, body: { orderLink: 'https://example.com/2' }, headers: later })
     await served.send({ method: 'POST', path: `${path}/user`, body: { userId }, headers: later })
-    const pending = await pendingOf(pool, writer(), String(rentalId))
-    expect(pending?.over(record as Json)).toEqual({
-      ...record,
-      orderLink: 'https://example.com/2',
-      user: { id: userId },
-    })
-    expect(await stateOf('writer')).toEqual([3, true, true, false, false])
-    expect(await stateOf('other')).toEqual([0, false, false, false, false])
+    expect(await stateOf('writer')).toEqual([true, true, false, false])
+    expect(await stateOf('other')).toEqual([false, false, false, false])
     served.push()
-    await expect.poll(() => stateOf('writer')).toEqual([0, false, false, false, false])
+    await expect.poll(() => stateOf('writer')).toEqual([false, false, false, false])
   })
 })

@@ -14,7 +14,6 @@ const headers: Readonly<Record<string, Schema>> = {
   'X-Total-Count': headerOf('Records in the whole list.', { type: 'integer', minimum: 0 }),
   Link: headerOf('Address of the next page, `rel="next"`.'),
   'X-Next-Cursor': headerOf('Cursor of the next page.'),
-  'X-Pending': headerOf('Your changes whose fields the answer shows before the API has taken them.'),
   Location: headerOf('Address of the change.'),
   'Retry-After': headerOf('Seconds to wait.', { type: 'integer', minimum: 0 }),
 }

@@ -10,7 +10,6 @@ import {
   ifNoneMatch,
   type Paging,
   pathParameters,
-  preferPending,
   queryParameters,
   writeHeaders,
 } from './parameters.ts'
@@ -101,19 +100,13 @@ function readOperation(stream: StreamDef, endpoint: ReadEndpoint, pagingOf: (str
   const isList = stream.reads.kind === 'list' && endpoint === stream.reads.list
   const paging = pagingOf(stream)
   const { id, schema, isRecord } = readAnswer(stream, endpoint, paging.itemsPath)
-  const isRental = stream.aggregate === 'rental' && isRecord
   const parameters: Json[] = [
     ...pathParameters(endpoint),
     ...queryParameters(stream, endpoint, paging),
     ...(isRecord ? [freshParameter] : []),
     ifNoneMatch,
-    ...(isRental ? [preferPending] : []),
   ]
-  const more = [
-    ...(isList ? ['X-Total-Count', ...nextHeaders[paging.style]] : []),
-    ...(isRecord ? ['Warning'] : []),
-    ...(isRental ? ['X-Pending'] : []),
-  ]
+  const more = [...(isList ? ['X-Total-Count', ...nextHeaders[paging.style]] : []), ...(isRecord ? ['Warning'] : [])]
   return {
     method: 'get',
     path: endpoint.slice('GET '.length),

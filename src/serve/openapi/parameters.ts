@@ -156,12 +156,6 @@ export const freshParameter = inQuery({
 
 export const ifNoneMatch = header({ name: 'If-None-Match', schema: text, description: 'ETag of an earlier answer.' })
 
-export const preferPending = header({
-  name: 'Prefer',
-  schema: text,
-  description: '`pending=include`: the answer also shows your fields that the API has not taken yet.',
-})
-
 /** Headers of writes. If-Match is for those of one record. */
 export function writeHeaders(kind: string): Json[] {
   const withMatch = ['update', 'delete', 'remove'].includes(kind)

@@ -163,7 +163,7 @@ export function collectionHandler(deps: Deps, stream: StreamDef, endpoint: ReadE
     if (dayParam !== undefined && day !== undefined && day !== today)
       throw refuse(dayParam, `the mirror holds what was answered for today, ${today}`)
     const below = await readRow<Below>(sync.database, caller, belowStatement(stream, parent, key))
-    const fresh = request.fresh || (await isUnsettled(deps.context, caller, stream, key))
+    const fresh = request.fresh || (await isUnsettled(sync.database.pool, caller, stream, key))
     const known = isKnown(request, { stream, parent, key }, below)
     const ask = (): Promise<Served> => {
       const dated = dayParam === undefined || day === undefined ? {} : { [dayParam]: day }

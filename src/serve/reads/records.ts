@@ -1,6 +1,6 @@
 // Reads that answer one record: of a list, of a collection, a document, and the user of a rental.
 
-import { get, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
+import { get, stringifyJson, textOf } from '../../api/wire/json.ts'
 import { parentOf, streamNamed } from '../../catalog/catalog.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
@@ -8,7 +8,6 @@ import { identifier, isStub, literal } from '../../database/sql.ts'
 import type { ServeContext } from '../context.ts'
 import type { Refusal } from '../problem.ts'
 import { present, presentText, type RecordId, textTag } from '../rights.ts'
-import { pendingOf } from '../writes/pending.ts'
 import { outdatedSql, staleWarning, unlessAway } from './collections.ts'
 import { hasKey, parentKeyOf, recordKeyOf } from './keys.ts'
 import { isUnsettled } from './own-changes.ts'
@@ -162,7 +161,7 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
     return { body, asOf: said.at, tag: textTag(request.caller, { stream, key }, body) }
   }
 
-  const answered = async (request: ReadRequest): Promise<Served> => {
+  return async (request) => {
     const { caller, params, query } = request
     assertMayRead(caller, stream)
     assertOn(stream, settings)
@@ -173,7 +172,7 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
     const row = await look(request, key)
     const seen = row.payload !== null || (parent !== undefined && row.parentGone === false)
     if (!seen) assertSees(caller, stream, what)
-    const fresh = request.fresh || (await isUnsettled(context, caller, stream, key))
+    const fresh = request.fresh || (await isUnsettled(context.sync.database.pool, caller, stream, key))
     const outdated = row.outdated === true
     const isErased = (fresh || outdated) && (await isErasedPerson(sync.database.pool, stream, key))
     if (outdated && !fresh && !isErased) {
@@ -196,29 +195,6 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
       return await fromApi(request, key, row)
     throw absent
   }
-  if (stream.aggregate !== 'rental') return answered
-  return async (request) => {
-    const served = await answered(request)
-    const [id = ''] = read.keyOf(request.params)
-    return request.pending ? await withPending(context, request, served, id) : served
-  }
-}
-
-/** The rental with the caller's fields that the API has not taken yet: no version of a record, so that it has no tag. */
-async function withPending(
-  { sync }: ServeContext,
-  { caller }: ReadRequest,
-  served: Served,
-  id: string,
-): Promise<Served> {
-  const pending = await pendingOf(sync.database.pool, caller, id)
-  if (pending === null) return served
-  const headers = {
-    ...served.headers,
-    'x-pending': pending.changes.join(', '),
-    'preference-applied': 'pending=include',
-  }
-  return { ...served, body: stringifyJson(pending.over(parseJson(String(served.body)).value)), tag: null, headers }
 }
 
 type RelatedRow = Row & {
@@ -259,7 +235,7 @@ export function relatedHandler({ context, through }: Deps, stream: StreamDef, en
     const what = named(stream, key)
     const absent = absence(row, what)
     if (absent !== null) throw absent
-    const fresh = request.fresh || (await isUnsettled(context, caller, stream, key))
+    const fresh = request.fresh || (await isUnsettled(context.sync.database.pool, caller, stream, key))
     if (isThere(row) && !fresh) {
       const asOf = later(row.readAt, row.asOf) ?? row.readAt
       if (row.embedded === null) throw notFound(`The ${related.path} of ${what}`, asOf)

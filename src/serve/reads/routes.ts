@@ -7,7 +7,6 @@ import { isRefusal } from '../access/access.ts'
 import type { ServeContext } from '../context.ts'
 import { problem, Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
-import { prefers } from '../writes/http.ts'
 import { namesTag } from '../writes/tags.ts'
 import { collectionHandler } from './collections.ts'
 import { datedHandler } from './dated.ts'
@@ -77,7 +76,6 @@ function requestOf(
     query,
     fresh: asked !== undefined || (byHeader && directs(request, 'no-cache')),
     noStale,
-    pending: prefers(request, 'pending=include'),
     search: search.toString(),
   }
 }
@@ -92,10 +90,8 @@ function answer(context: ServeContext, request: FastifyRequest, reply: FastifyRe
     'cache-control': 'private, no-cache',
     vary: varyOf(context),
   })
-  if (served.tag !== null) {
-    reply.header('etag', `"${served.tag}"`)
-    if (namesTag(request.headers['if-none-match'] ?? '', served.tag)) return reply.code(304).send()
-  }
+  reply.header('etag', `"${served.tag}"`)
+  if (namesTag(request.headers['if-none-match'] ?? '', served.tag)) return reply.code(304).send()
   return reply.type('application/json; charset=utf-8').send(served.body)
 }
 

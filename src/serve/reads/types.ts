@@ -12,8 +12,6 @@ export type ReadRequest = {
   readonly fresh: boolean
   /** Where the API can't be asked, no stored record does: `Cache-Control: stale-if-error=0`. */
   readonly noStale: boolean
-  /** Show the caller's own fields that the API has not taken yet: `Prefer: pending=include`. */
-  readonly pending: boolean
   /** The query as it came, without what carries a credential. */
   readonly search: string
 }
@@ -23,8 +21,8 @@ export type Served = {
   readonly body: string | Buffer
   /** Everything older than this upstream is in it. */
   readonly asOf: Date
-  /** Without quotes; null: it is not the version of a record. */
-  readonly tag: string | null
+  /** Without quotes. */
+  readonly tag: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
