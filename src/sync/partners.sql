@@ -30,13 +30,15 @@ end $$;
 
 -- The key of the partner that calls. A role that owns nothing yet will get its name as key, unless that is taken: then '', nobody's.
 create or replace function company_access.partner() returns name
-  language sql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
-  select coalesce(
-    (select p.partner from sync.partners p where p.role = c.role and p.cluster = (select company_access.cluster())),
-    (select r.rolname from pg_roles r where r.oid = c.role
-       and not exists (select from sync.partners p where p.partner = r.rolname)), '')
-  from company_access.caller() c (role)
-$$;
+  language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  caller constant oid := company_access.caller();
+begin
+  return coalesce(
+    (select p.partner from sync.partners p where p.role = caller and p.cluster = (select company_access.cluster())),
+    (select r.rolname from pg_roles r where r.oid = caller
+       and not exists (select from sync.partners p where p.partner = r.rolname)), '');
+end $$;
 
 -- The present name of a partner's role; of one that is gone, its last.
 create or replace function company_access.name_of(partner name) returns name

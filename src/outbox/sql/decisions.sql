@@ -14,7 +14,6 @@ declare
   role constant oid := (select r.oid from pg_roles r left join sync.partners p on p.partner = change.enqueued_by
     where case when p.partner is null then r.rolname = change.enqueued_by else r.oid = p.role end);
 begin
-  perform outbox.refuse_erased(change);
   if role is null then return; end if;
   if not has_function_privilege(role, 'outbox.enqueue(text, jsonb, jsonb, jsonb)', 'execute') then
     raise exception 'Change % was queued by role %, which may no longer queue changes.', change.id, quote_ident(pg_get_userbyid(role))
@@ -28,6 +27,7 @@ comment on function outbox.check_access_again(outbox.queue) is
 create or replace function outbox.why_unsent(change outbox.queue) returns jsonb
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
+  erased constant text := outbox.erased_user(change);
   refused text;
 begin
   if change.expires_at <= clock_timestamp() then
@@ -35,8 +35,8 @@ begin
   elsif not change.departed and exists (select from outbox.queue b
       where b.aggregate = change.aggregate and b.id < change.id and b.status in ({{holding}})) then
     return jsonb_build_object('status', 'queued', 'error', 'An earlier change of the same record goes first.');
-  elsif outbox.erased_user(change) is not null then
-    return jsonb_build_object('status', 'failed', 'error', format('Not sent: user %s is erased.', outbox.erased_user(change)));
+  elsif erased is not null then
+    return jsonb_build_object('status', 'failed', 'error', format('Not sent: user %s is erased.', erased));
   elsif ({{role_missing}}) is not null then
     return jsonb_build_object('status', 'queued', 'error', {{role_missing}});
   end if;
@@ -114,6 +114,7 @@ begin
     end if;
   end if;
   if again then
+    perform outbox.refuse_erased(change);
     perform outbox.check_access_again(change);
   end if;
 

@@ -49,8 +49,8 @@ exception when data_exception then
 end $$;
 
 create or replace function outbox.lock_aggregate(aggregate text) returns void
-language sql volatile set search_path = pg_catalog, pg_temp
-as $$ select pg_advisory_xact_lock(hashtextextended('boat-mirror outbox ' || aggregate, 0)) $$;
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$ begin perform pg_advisory_xact_lock(hashtextextended('boat-mirror outbox ' || aggregate, 0)); end $$;
 comment on function outbox.lock_aggregate(text) is
   'Locks an aggregate until the end of the transaction, so that its ids commit in order.';
 
@@ -98,10 +98,14 @@ comment on function outbox.assert_current(text, bigint[], text, name) is
   'Refuses a snapshot that is older than the given changes, the creation of the rental of an aggregate, or what a role has queued.';
 
 create or replace function outbox.result_in(value jsonb) returns jsonb
-language sql stable set search_path = pg_catalog, pg_temp
-as $$ select case when jsonb_typeof(value) = 'object' and value ? 'change'
-        then (select q.result->'id' from outbox.queue q where q.id = (value->>'change')::bigint and q.status = 'done')
-        else value end $$;
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if jsonb_typeof(value) = 'object' and value ? 'change' then
+    return (select q.result->'id' from outbox.queue q where q.id = (value->>'change')::bigint and q.status = 'done');
+  end if;
+  return value;
+end $$;
 
 create or replace function outbox.mirrored(spec outbox.operations, target jsonb, body jsonb) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp

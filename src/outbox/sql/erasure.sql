@@ -22,9 +22,10 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$ begin perform outbox.erase_person(new.id); return null; end $$;
 
 create or replace function outbox.erased_user(change outbox.queue) returns text
-language sql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
-  select case e.stream when 'users' then e.key else coalesce(
+begin
+  return (select case e.stream when 'users' then e.key else coalesce(
       (select r.user_id::text from mirror.rentals r where r.id = substring(change.aggregate from '^rental:(\d{1,18})$')::bigint), 'USER') end
     from sync.erased e
     where e.stream = case when change.operation like 'rental\_crew\_member.%' then 'rental_crew_members' else 'users' end
@@ -32,8 +33,8 @@ as $$
         when change.operation like 'rental\_crew\_member.%' then coalesce(change.record_key,
           format('["%s","%s"]', substr(change.aggregate, 8), outbox.result_in(change.target->'crewMemberId') #>> '{}'))
         when change.operation = 'rental_user.assign' then outbox.result_in(change.body->'userId') #>> '{}'
-        when change.aggregate like 'user:%' then substr(change.aggregate, 6) end
-$$;
+        when change.aggregate like 'user:%' then substr(change.aggregate, 6) end);
+end $$;
 comment on function outbox.erased_user(outbox.queue) is
   'Returns the id of the erased user whom a change is about, or whose crew member; null if it is about nobody who is erased.';
 
@@ -64,6 +65,7 @@ begin
       or exists (select from mirror.users u where u.id = substring(q.aggregate from '^user:(\d{1,18})$')::bigint and u._deleted_at is not null)
       -- it failed to add a member to a crew that was erased
       or candidates is null and q.operation = 'rental_crew_member.add' and q.record_key is null and q.status in ({{final}})));
+  if ended = '{}' then return; end if;
   for victim in
     update outbox.queue q set status = 'canceled', settled_at = clock_timestamp(), blocked_by = null,
         error = format('Canceled: user %s is erased.', outbox.erased_user(q))

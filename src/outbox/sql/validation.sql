@@ -33,17 +33,18 @@ as $$ select coalesce(string_agg(spec->>'name', ', ' order by place), 'none')
       from jsonb_array_elements(specs) with ordinality as list (spec, place) $$;
 
 create or replace function outbox.with_numbers(specs jsonb, value jsonb) returns jsonb
-language sql immutable set search_path = pg_catalog, pg_temp
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
-  select case when jsonb_typeof(value) <> 'object' then value else coalesce((
+begin
+  return case when jsonb_typeof(value) <> 'object' then value else coalesce((
     select jsonb_object_agg(given.key, case
         when jsonb_typeof(given.value) = 'object' then
           outbox.with_numbers(coalesce(spec->'members', '[]') || '[{"name": "change", "type": "integer"}]', given.value)
         when jsonb_typeof(given.value) = 'string' and spec->>'type' in ('integer', 'number')
           and given.value #>> '{}' ~ '^-?[0-9]{1,200}([.][0-9]{1,200})?$' then to_jsonb((given.value #>> '{}')::numeric)
         else given.value end)
-    from jsonb_each(value) as given left join jsonb_array_elements(specs) as list (spec) on spec->>'name' = given.key), '{}') end
-$$;
+    from jsonb_each(value) as given left join jsonb_array_elements(specs) as list (spec) on spec->>'name' = given.key), '{}') end;
+end $$;
 comment on function outbox.with_numbers(jsonb, jsonb) is
   'Returns fields with texts of digits as numbers where numbers are expected, so that both are the same change of the same record.';
 
