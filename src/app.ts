@@ -30,7 +30,7 @@ import { protectedApi } from './privacy/protected-api.ts'
 import { privacySettings } from './privacy/rules.ts'
 import { claimPrivacy } from './privacy/stored.ts'
 import { apiRefusal, mirroredApi } from './profile/mirrored-api.ts'
-import { saveReportSettings } from './reports/time-zone.ts'
+import { followZone, saveReportSettings } from './reports/time-zone.ts'
 import { probeEngine } from './schema/engine.ts'
 import { assertSchemaCurrent, migrate, migrationStatus } from './schema/migrate.ts'
 import { assertSuitable } from './schema/suitable.ts'
@@ -206,6 +206,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: poolSize, log })
     release.defer(() => database.close())
     await assertSchemaCurrent(database)
+    const zones = await followZone(database.pool, config.timeZone)
+    if (zones !== null) log.warn({ event: 'time_zone_rules' }, zones)
     if (options.schema === 'migrate') {
       await assertSuitable(database.pool, 'sync')
       const untried = await probeEngine(database.pool)

@@ -1,22 +1,16 @@
 // Time as a value that is passed in, so that pure logic and tests decide what "now" is.
 
+import { zoneOffset } from './date-time.ts'
+
 /** A source of the present instant. */
 export type Clock = { readonly now: () => Date }
 
 /** The host's own clock. */
 export const systemClock: Clock = { now: () => new Date() }
 
-/** Making a format takes as long as a hundred uses of it. */
-const dateFormats = new Map<string, Intl.DateTimeFormat>()
-
 /** The calendar date (`YYYY-MM-DD`) of an instant in an IANA time zone. */
-export function dateIn(timeZone: string, instant: Date): string {
-  const format =
-    dateFormats.get(timeZone) ??
-    new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' })
-  dateFormats.set(timeZone, format)
-  return format.format(instant)
-}
+export const dateIn = (timeZone: string, instant: Date): string =>
+  new Date(instant.getTime() + zoneOffset(instant.getTime(), timeZone)).toISOString().slice(0, 10)
 
 /** Adds whole days to a `YYYY-MM-DD` date. */
 export function addDays(date: string, days: number): string {

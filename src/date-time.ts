@@ -1,5 +1,6 @@
 // Reads dates and date-times as the API writes them. All code that compares or stores them uses this file, so that
-// the time zone of the process never decides what a text means: one without offset is in the configured zone. Pure.
+// the time zone of the process never decides what a text means: one without offset is in the configured zone. Pure, except for
+// the rules of zones, which the database decides.
 
 /** A date-time in every spelling of RFC 3339, and some other common ones: a space, `+00`, `+0000`, no seconds. */
 const dateTimePattern =
@@ -142,8 +143,18 @@ function formatFor(timeZone: string): Intl.DateTimeFormat {
   return made
 }
 
+/** Offset of a zone from an instant on, both in milliseconds; null: not known. */
+type ZoneRule = { readonly from: number; readonly offset: number | null }
+
+/** The rules of zones as Postgres has them, in the order of time. They decide where Node has others. */
+export const postgresZones = new Map<string, readonly ZoneRule[]>()
+
 /** How far clocks in a zone are ahead of UTC at an instant, in milliseconds. */
-export function zoneOffset(instant: number, timeZone: string): number {
+export const zoneOffset = (instant: number, timeZone: string): number =>
+  postgresZones.get(timeZone)?.findLast(({ from }) => from <= instant)?.offset ?? nodeOffset(instant, timeZone)
+
+/** The same by the rules of Node alone. */
+export function nodeOffset(instant: number, timeZone: string): number {
   const shown = new Map(
     formatFor(timeZone)
       .formatToParts(instant)

@@ -46,7 +46,7 @@ export const errorCodes = {
     'Postgres refused the login, the database does not exist, TLS is missing although `sslmode` requires it, or Postgres is too old.',
   ),
   DATABASE_UNSUITABLE: fatal(
-    'The database cannot be used as it is: its encoding, read-only, schemas in use by others, an added column that must be filled, or a setting of the role.',
+    'The database cannot be used as it is: its engine, encoding, read-only, schemas in use by others, an added column that must be filled, or a setting of the role.',
   ),
   DATABASE_BUSY: retry('Postgres aborted a statement: a deadlock, a timeout, or a full disk.'),
   DATA_REFUSED: skip('Postgres refused the data of a record.'),

@@ -150,7 +150,7 @@ const define = <const N extends string, T, F extends string | null>(
 ): Setting<T, F> & { readonly name: N } => ({ name, fallback, meaning, ...values })
 
 const auth = { takes: 'bearer, basic, header:NAME, query:NAME or none', parse: parseAuth }
-const zone = { takes: 'an IANA zone, for example Europe/Paris', parse: parseTimeZone }
+const zone = { takes: 'an IANA zone such as Europe/Paris, no abbreviation such as CET', parse: parseTimeZone }
 const redisAddress = {
   takes: 'a redis:// or rediss:// address, followed at most by a database number',
   parse: parseRedisAddress,

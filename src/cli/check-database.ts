@@ -14,7 +14,7 @@ import { mayCreate } from '../inspect/queries.ts'
 import { readsSummary } from '../inspect/reads.ts'
 import type { Logger } from '../log.ts'
 import { assertColumnsOptional } from '../mirror/partner-objects.ts'
-import { assertTimeZone, differingDay } from '../reports/time-zone.ts'
+import { assertTimeZone, followZone } from '../reports/time-zone.ts'
 import { probeEngine } from '../schema/engine.ts'
 import { isCurrent, type MigrationStatus, migrationStatus, missingOf } from '../schema/migrate.ts'
 import { roleGaps } from '../schema/roles.ts'
@@ -151,13 +151,11 @@ async function columnsFinding({ pool }: Database): Promise<Finding> {
   }
 }
 
-/** Both sides must read a time without offset alike. */
+/** Both sides should read a time without offset alike. */
 async function zoneFindings({ pool }: Database, { timeZone }: Config): Promise<readonly Finding[]> {
   await assertTimeZone(pool, timeZone)
-  const day = await differingDay(pool, timeZone)
-  if (day === null) return []
-  const sides = `Node ${process.versions.node} (time zones ${process.versions.tz}) and Postgres ${await supportedVersion(pool)}`
-  return [warn('time zone', `${sides} differ in ${timeZone} on ${day}`, 'Update the one with older rules.')]
+  const difference = await followZone(pool, timeZone)
+  return difference === null ? [] : [warn('time zone', difference, 'Update the one with older rules.')]
 }
 
 async function clockFinding(database: Database, config: Config): Promise<Finding> {

@@ -9,6 +9,7 @@ import { lastWorkerAt, listWorkers } from '../database/workers.ts'
 import { copiedChanges } from '../outbox/former.ts'
 import { statuses } from '../outbox/states.ts'
 import { mirroredApi } from '../profile/mirrored-api.ts'
+import { followZone } from '../reports/time-zone.ts'
 import { repeatingReads } from '../sync/due/reads.ts'
 import { failingHotRuns, unexpectedShares } from '../sync/due/stream-state.ts'
 import { isEnabled } from '../sync/plan.ts'
@@ -79,6 +80,7 @@ async function readFacts(
       url: shownAddress(opened.url),
       ...(await databaseFacts(db)),
       embedded: config.databaseUrl === null,
+      zones: await followZone(db, config.timeZone),
     },
     queue: {
       backend: config.redisUrl === null ? 'postgres' : 'redis',

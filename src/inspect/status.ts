@@ -51,6 +51,8 @@ export type StatusFacts = {
     /** Bytes. */
     readonly size: number
     readonly embedded: boolean
+    /** Where its rules for TIME_ZONE differ from those of Node, with both versions; null: nowhere in this year or the next. */
+    readonly zones: string | null
   }
   /** What of API_QUOTA is used, and what waits for it; null: none is set. */
   readonly quota: QuotaStatus | null

@@ -1,33 +1,60 @@
-// Settings where the report views find them.
+// Settings where the report views find them, and the rules of time zones, which Postgres and Node each bring along.
 
 import type { Config } from '../config.ts'
 import type { Queryable } from '../database/sql.ts'
-import { translateDatabaseError } from '../database/sql-states.ts'
-import { zoneOffset } from '../date-time.ts'
+import { sqlStateOf, translateDatabaseError } from '../database/sql-states.ts'
+import { nodeOffset, postgresZones, zoneOffset } from '../date-time.ts'
 import { BoatMirrorError } from '../errors.ts'
 
 /** Abbreviations come before names in Postgres, with one offset all year, and mean other zones in Node. */
 const zoneQuery = `select where upper($1) in ('UTC', 'GMT', 'UCT', 'ZULU') or exists (select from pg_timezone_names where lower(name) = lower($1))
   and not exists (select from pg_timezone_abbrevs where abbrev = upper($1))`
 
-/** @throws BoatMirrorError CONFIG_INVALID for a zone that Postgres does not know */
-export async function assertTimeZone(db: Queryable, timeZone: string): Promise<void> {
-  const { rowCount } = await db.query(zoneQuery, [timeZone])
-  if (rowCount === 1) return
-  throw new BoatMirrorError('CONFIG_INVALID', `TIME_ZONE is "${timeZone}". Postgres does not know that time zone.`, {
+const unknownZone = (timeZone: string): BoatMirrorError =>
+  new BoatMirrorError('CONFIG_INVALID', `TIME_ZONE is "${timeZone}". Postgres does not know that time zone.`, {
     remedy: 'Use the name of a place from pg_timezone_names, for example Europe/Paris.',
   })
+
+/** @throws BoatMirrorError CONFIG_INVALID for a zone that Postgres does not know */
+export async function assertTimeZone(db: Queryable, timeZone: string): Promise<void> {
+  if ((await db.query(zoneQuery, [timeZone])).rowCount !== 1) throw unknownZone(timeZone)
 }
 
-/** The first day of this year and the next on which Node has another offset for the zone than Postgres; null: there is none. */
-export async function differingDay(db: Queryable, timeZone: string): Promise<string | null> {
-  const { rows } = await db.query<{ day: string; seconds: number }>(
-    `select to_char(t, 'YYYY-MM-DD') as day, extract(epoch from t at time zone 'UTC' at time zone $1 - t)::int as seconds
-     from generate_series(date_trunc('year', now() at time zone 'UTC'),
-       date_trunc('year', now() at time zone 'UTC') + interval '2 years', interval '1 day') t`,
-    [timeZone],
-  )
-  return rows.find(({ day, seconds }) => zoneOffset(Date.parse(day), timeZone) !== seconds * 1_000)?.day ?? null
+/** How far a zone is ahead of UTC at an instant, in milliseconds. */
+const ahead = (at: string): string =>
+  `extract(epoch from (${at} at time zone $1) - (${at} at time zone 'UTC'))::float8 * 1000`
+
+/** The offsets of a zone in this year and the next, to the minute: only days with a change are read minute by minute. */
+const rulesQuery = `with years as (select date_trunc('year', now()) as begin, date_trunc('year', now()) + interval '2 years' as until),
+  read as (select at, ${ahead('at')} as ms from years
+    cross join generate_series(begin, until - interval '1 day', interval '1 day') day
+    cross join generate_series(day, day + interval '1439 minutes',
+      case when ${ahead('day')} = ${ahead(`(day + interval '1 day')`)} then interval '1 day' else interval '1 minute' end) at)
+  select extract(epoch from at)::float8 * 1000 as "from", ms as "offset", current_setting('server_version') as version
+  from (select at, ms, lag(ms) over (order by at) as before from read) r where ms is distinct from before
+  union all select extract(epoch from until)::float8 * 1000, null, null from years order by 1`
+
+const dayMs = 86_400_000
+
+type Rule = { readonly from: number; readonly offset: number | null; readonly version: string }
+
+/**
+ * Makes Node follow Postgres in the rules of a zone, for this year and the next.
+ * @returns what to say if its own differ; null: they are the same
+ * @throws BoatMirrorError CONFIG_INVALID for a zone that Postgres does not know
+ */
+export async function followZone(db: Queryable, timeZone: string): Promise<string | null> {
+  const { rows } = await db.query<Rule>(rulesQuery, [timeZone]).catch((error: unknown) => {
+    throw sqlStateOf(error) === '22023' ? unknownZone(timeZone) : error
+  })
+  postgresZones.set(timeZone, rows)
+  const [begin, until] = [rows[0]?.from ?? 0, rows.at(-1)?.from ?? 0]
+  const days = Array.from({ length: (until - begin) / dayMs }, (_, day) => begin + day * dayMs)
+  const changes = rows.flatMap(({ from }) => [from - 1, from]).slice(1, -1)
+  const differing = [...days, ...changes].find((at) => nodeOffset(at, timeZone) !== zoneOffset(at, timeZone))
+  if (differing === undefined) return null
+  const day = new Date(differing).toISOString().slice(0, 10)
+  return `Node ${process.versions.node} (time zones ${process.versions.tz}) and Postgres ${rows[0]?.version} differ in ${timeZone} on ${day}. Postgres decides.`
 }
 
 /**

@@ -56,7 +56,7 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   text: [],
   format: [],
   errors: [],
-  clock: [],
+  clock: ['date-time'],
   'date-time': [],
   decimal: [],
   hints: [],

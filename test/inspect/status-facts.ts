@@ -11,7 +11,7 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
     pausedUntil: null,
     nextProbeAt: null,
   },
-  database: { url: 'postgres://db/mirror', version: '16.4', size: 3_145_728, embedded: false },
+  database: { url: 'postgres://db/mirror', version: '16.4', size: 3_145_728, embedded: false, zones: null },
   queue: { backend: 'postgres', url: null },
   quota: null,
   workers: [],

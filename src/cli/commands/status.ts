@@ -84,6 +84,7 @@ function placesText({ api, quota, database, queue, webhook, alerts }: StatusFact
       ? []
       : [`Quota     ${usedText(quota)}${quota.readsStopped ? ' – reads wait: the rest is reserved for changes' : ''}`]),
     `Database  ${database.url}   Postgres ${database.version}, ${bytes(database.size)}${database.embedded ? ', embedded' : ''}`,
+    ...(database.zones === null ? [] : [`          ${database.zones}`]),
     `Queue     ${queue.url === null ? 'Postgres, in the same database' : `Redis ${queue.url}`}`,
     ...(webhook === null ? [] : [`Webhook   ${webhook.url} – ${webhookText(webhook, now)}`]),
     ...(alerts === null ? [] : [`Alerts    ${alerts.url} – ${alertsText(alerts, now)}`]),
