@@ -1,13 +1,12 @@
 // `check`, one list of the API: how it is read, by its first two pages.
 
 import { probePageBase } from '../api/paging/paging-probe.ts'
-import { styles } from '../api/paging/styles.ts'
 import type { Page } from '../api/types.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { counted } from '../format.ts'
-import { pageBaseSetting, readDetected } from '../profile/detected-settings.ts'
+import { type PageBase, pageBaseOf } from '../profile/page-base.ts'
 import { mayConcernParameters } from '../profile/refused-parameters.ts'
 import { pagingOf } from '../sync/lists/paging.ts'
 import type { ProbeApi, ProbeOptions } from '../sync/preflight.ts'
@@ -40,9 +39,14 @@ export async function checkList(
   const paging = pagingOf(stream, config.api)
   const look = async (query: ListCall['query']): Promise<CheckedStream> => {
     const call = { endpoint: reads.list, query, paging }
-    const base = await pageBaseOf(probe, call, database)
+    const base = await pageBaseOf(paging, database?.pool ?? null, () =>
+      probe.attempt((api, signal) => probePageBase(api, { ...call, signal })),
+    )
     const pages = await firstPages(probe, call, base)
-    return { ...only(describeList(name, paging.style, base.how, pages)), seen: { call, base: base.number, pages } }
+    return {
+      ...only(describeList(name, paging.style, originOf(base), pages)),
+      seen: { call, base: base.number, pages },
+    }
   }
   const { query = {} } = reads
   try {
@@ -83,20 +87,16 @@ async function firstPages(probe: ProbeApi, call: ListCall, { number: pageBase }:
   return pages
 }
 
-type PageBase = { readonly number: number; readonly how: string }
-
-/** The number of the first page, and in words where it comes from. */
-async function pageBaseOf(probe: ProbeApi, call: ListCall, database: Database | null): Promise<PageBase> {
-  const { style, pageBase } = call.paging
-  if (pageBase !== null) return { number: pageBase, how: `from ${pageBase} (API_PAGE_BASE)` }
-  const { usualBase } = styles[style]
-  if (usualBase === null) return { number: 0, how: '' }
-  const pin = database === null ? null : await readDetected(database.pool, pageBaseSetting)
-  if (typeof pin?.value === 'number') return { number: pin.value, how: `from ${pin.value} (probed before)` }
-  const probed = await probe.attempt((api, signal) => probePageBase(api, { ...call, signal }))
-  if (probed !== null) return { number: probed, how: `from ${probed} (probed now)` }
-  return { number: usualBase, how: `from ${usualBase} (assumed: too few records to detect it)` }
+const origins: Readonly<Record<PageBase['how'], string>> = {
+  set: '(API_PAGE_BASE)',
+  none: '',
+  detected: '(probed before)',
+  probed: '(probed now)',
+  assumed: '(assumed: too few records to detect it)',
 }
+
+/** The number of the first page in words, and where it comes from. */
+const originOf = ({ number, how }: PageBase): string => (how === 'none' ? '' : `from ${number} ${origins[how]}`)
 
 /** How a list was read, in words. */
 function describeList(name: string, style: string, base: string, pages: readonly Page[]): Finding {

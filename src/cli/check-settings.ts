@@ -2,7 +2,8 @@
 
 import type { Config } from '../config.ts'
 import { authText } from '../profile/search/auth.ts'
-import type { Discovery, FoundSetting } from '../profile/search/types.ts'
+import type { Discovery } from '../profile/search/discover.ts'
+import type { FoundSetting } from '../profile/search/find-paging.ts'
 import { settings } from '../settings.ts'
 import { oneLine, shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'

@@ -4,6 +4,7 @@
 import { ignored } from '../api/paging/envelope.ts'
 import { keysOfPage } from '../api/paging/page-memory.ts'
 import { pastEndStatuses } from '../api/paging/page-source.ts'
+import { styles } from '../api/paging/styles.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import type { ProbeApi } from '../sync/preflight.ts'
 import type { CheckedStream } from './check-list.ts'
@@ -51,8 +52,7 @@ export async function checkTotals(
 function countedOf({ stream, seen }: CheckedStream): readonly Counted[] {
   const first = seen?.pages[0]
   if (!seen || !first || first.total === null || first.items.length === 0) return []
-  const { style } = seen.call.paging
-  return style === 'page' || style === 'offset' ? [{ stream, total: first.total, seen }] : []
+  return styles[seen.call.paging.style].count === null ? [] : [{ stream, total: first.total, seen }]
 }
 
 async function endingOf(probe: ProbeApi, { total, seen }: Counted): Promise<Ending> {
@@ -62,7 +62,7 @@ async function endingOf(probe: ProbeApi, { total, seen }: Counted): Promise<Endi
   const keysAt = async (index: number): Promise<readonly string[]> => {
     const known = pages[index]
     if (known !== undefined) return keysOfPage(known.items)
-    const from = String(base + (call.paging.style === 'page' ? index : index * size))
+    const from = String(styles[call.paging.style].count?.number(base, index * size, size))
     let keys: readonly string[] = []
     try {
       await probe.attempt(async (api, attempt) => {

@@ -4,7 +4,7 @@ import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from 'n
 import { dirname, join } from 'node:path'
 import { parse } from 'dotenv'
 import { BoatMirrorError, messageOf, unreadableFile } from '../errors.ts'
-import type { FoundSetting } from '../profile/search/types.ts'
+import type { FoundSetting } from '../profile/search/find-paging.ts'
 import { oneLine } from '../text.ts'
 
 /** Only its owner may read what may also hold secrets. */

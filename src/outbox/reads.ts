@@ -3,13 +3,11 @@
 
 import { readEnvelope } from '../api/paging/envelope.ts'
 import { probePageBase } from '../api/paging/paging-probe.ts'
-import { styles } from '../api/paging/styles.ts'
-import type { ListCall } from '../api/types.ts'
 import { asRead, get, isObject, type Json, textOf } from '../api/wire/json.ts'
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
-import { pageBaseSetting, readDetected } from '../profile/detected-settings.ts'
+import { pageBaseOf } from '../profile/page-base.ts'
 import {
   mayConcernParameters,
   noteRefused,
@@ -213,7 +211,7 @@ async function readPages(
   const endpoint = listRead(write)
   const readAt = clock.now()
   const call = { endpoint, query, paging: settings.api.paging, priority: 'write', signal } as const
-  const pageBase = await pageBaseOf(context, call)
+  const { number: pageBase } = await pageBaseOf(call.paging, context.database.pool, () => probePageBase(api, call))
   const found: Seen[] = []
   let showsAll = true
   for await (const page of api.list({ ...call, pageBase, ...(maxPages !== undefined && { maxPages }) })) {
@@ -221,15 +219,6 @@ async function readPages(
     showsAll = page.next === null || page.index + 1 !== maxPages
   }
   return { found, showsAll }
-}
-
-/** The number of a list's first page: as it is set, or as a sync found out, or found out now. */
-async function pageBaseOf({ api, database }: PushContext, call: Omit<ListCall, 'pageBase'>): Promise<number> {
-  const { style, pageBase } = call.paging
-  const { usualBase } = styles[style]
-  if (pageBase !== null || usualBase === null) return pageBase ?? 0
-  const detected = await readDetected(database.pool, pageBaseSetting)
-  return typeof detected?.value === 'number' ? detected.value : ((await probePageBase(api, call)) ?? usualBase)
 }
 
 /**

@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config.ts'
+import type { AskedList } from '../../src/profile/search/find-paging.ts'
 import { findPaging } from '../../src/profile/search/find-paging.ts'
-import { sampleOf } from '../../src/profile/search/sample.ts'
-import type { AskedList } from '../../src/profile/search/types.ts'
+import { sampleOf } from '../../src/profile/search/signs.ts'
 
 type Query = Readonly<Record<string, string>>
 type Item = { readonly id: number }

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { type ListShape, readEnvelope, shapeOf } from '../../src/api/paging/envelope.ts'
-import { looksLikeLink } from '../../src/api/paging/next-link.ts'
+import { styles } from '../../src/api/paging/styles.ts'
 import { type Json, parseJson } from '../../src/api/wire/json.ts'
 import { type PagingSettings, type PagingStyle, readConfig } from '../../src/config.ts'
 import { shaped } from '../../src/serve/reads/paging.ts'
@@ -18,8 +18,7 @@ type Said = { readonly body: string; readonly headers?: Readonly<Record<string, 
 
 function shapeIn({ body, headers = {}, style = 'page' }: Said): ListShape {
   const { value } = parseJson(body)
-  const how = { isLink: (next: string) => style === 'link' || looksLikeLink(next, ''), byToken: style === 'cursor' }
-  return shapeOf(value, readEnvelope(value, headers, pagingOf(style)), how)
+  return shapeOf(value, readEnvelope(value, headers, pagingOf(style)), { ...styles[style].names, prefix: '' })
 }
 
 /** The first page of two, of a list of four records. */
@@ -106,6 +105,6 @@ describe('a list is served like the answer that showed its shape, with', () => {
 it('settings that say what to ignore are heeded', () => {
   const { value } = parseJson(`{"data":${records},"total":4,"next":"/v3/users?page=2"}`)
   const settings = { ...pagingOf('page'), totalPath: 'none', nextPath: 'none' }
-  const how = { isLink: () => true, byToken: false }
+  const how = { anyLink: true, byToken: false, prefix: '' }
   expect(shapeOf(value, readEnvelope(value, {}, settings), how)).toEqual({ items: ['data'], total: null, next: null })
 })

@@ -31,7 +31,7 @@ export const nextPaths = [
   'paging.next.cursor',
 ]
 
-/** A member beside the records that is no object and no array. */
+/** A member of an answer that is no object. Arrays may be its records. */
 type Leaf = {
   /** Dotted; a name may itself contain dots. */
   readonly path: string
@@ -55,7 +55,7 @@ const wordsOf = (name: string): readonly string[] =>
 export function leavesBeside(body: Json | undefined): readonly Leaf[] {
   const leaves: Leaf[] = []
   const walk = (value: Json, path: string, words: Leaf['words']): void => {
-    if (leaves.length === mostLeaves || Array.isArray(value)) return
+    if (leaves.length === mostLeaves) return
     if (!isObject(value)) {
       leaves.push({ path, words, value })
       return
@@ -133,7 +133,10 @@ export function unusualNext(leaves: readonly Leaf[]): Place | undefined {
 export function endCursor(
   leaves: readonly Leaf[],
 ): { readonly text: string | null | undefined; readonly path: string } | undefined {
-  const found = leaves.find(({ words }) => isAfterName(words) && !words.flat().some((word) => /^prev/.test(word)))
+  const found = leaves.find(
+    ({ words, value }) =>
+      !Array.isArray(value) && isAfterName(words) && !words.flat().some((word) => /^prev/.test(word)),
+  )
   if (found === undefined) return undefined
   return { text: found.value === null || found.value === '' ? null : placeIn(found), path: found.path }
 }

@@ -48,7 +48,7 @@ export async function askForFewer(soFar: SoFar, source: PageSource): Promise<Api
 export async function askForTail(soFar: SoFar, memory: PageMemory, source: PageSource): Promise<void> {
   const { call, records } = soFar
   const style = styles[call.paging.style]
-  const tail = style.tail?.(call, soFar) ?? null
+  const tail = style.count?.tail(call, soFar) ?? null
   if (tail === null)
     throw records > 1 ? cameAgain(soFar) : unproven(call, 'the second page repeats the first, with 1 record')
   const smaller = { ...call, paging: { ...call.paging, pageSize: tail.size } }

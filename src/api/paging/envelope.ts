@@ -17,7 +17,7 @@ import {
   unusualNext,
   valueAt,
 } from './answer-signs.ts'
-import { nextOfLinkHeader } from './next-link.ts'
+import { looksLikeLink, nextOfLinkHeader } from './next-link.ts'
 
 export type Envelope = {
   readonly items: Json[]
@@ -278,19 +278,20 @@ export type ListShape = {
 
 /**
  * The shape of an answer.
- * @param how `isLink`: whether a next page is named by an address; `byToken`: whether the list continues with any text
+ * @param how the `names` of its paging style; `prefix`: the API's path in front of `/v3`
  */
 export function shapeOf(
   body: Json | undefined,
   { envelope, totalAt, next, nextShownAt }: Envelope,
-  how: { readonly isLink: (next: string) => boolean; readonly byToken: boolean },
+  how: { readonly anyLink: boolean; readonly byToken: boolean; readonly prefix: string },
 ): ListShape {
   const positionOf = (path: string | null): Position | null =>
     path === null || path.startsWith('header:') ? path : (stepsTo(body, path) ?? null)
   const value = nextShownAt === null ? undefined : valueAt(body, nextShownAt)
   // A link may be an object of its own, such as {"href": …}.
   const at = positionOf(isObject(value) ? `${nextShownAt}.href` : nextShownAt)
-  const kindOf = (text: string) => (how.isLink(text) ? 'link' : typeof value === 'number' ? 'number' : 'text')
+  const isLink = (text: string): boolean => how.anyLink || looksLikeLink(text, how.prefix)
+  const kindOf = (text: string) => (isLink(text) ? 'link' : typeof value === 'number' ? 'number' : 'text')
   const kind = typeof next === 'string' ? kindOf(next) : null
   // Beside numbered pages, a token belongs to a paging that is not in use.
   const isForeign = kind === 'text' && !how.byToken && !/^\d+$/.test(next ?? '')

@@ -44,7 +44,7 @@ export const wereRead = (value: number, noun: string): string =>
   `${counted(value, noun)} ${value === 1 ? 'was' : 'were'} read`
 
 /** Whether pages have numbers or offsets; all other styles are led on by their answers. */
-const counts = ({ paging }: ListCall): boolean => styles[paging.style].tail !== undefined
+const counts = ({ paging }: ListCall): boolean => styles[paging.style].count !== null
 
 /** Whether a next page, or its link, is the one at this cursor. */
 export const names = ({ paging: { pageParam } }: ListCall, next: string, cursor: string | null): boolean =>

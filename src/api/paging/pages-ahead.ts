@@ -33,15 +33,15 @@ export function cursorsAhead(
   next: string,
   { pages, left, length, longest, bytes }: Progress,
 ): readonly string[] {
-  const { after } = styles[call.paging.style]
-  if (after === undefined) return []
+  const { count: counted } = styles[call.paging.style]
+  if (counted === null) return []
   // A list of unknown length may be as long again as it was so far.
   const guessed = length < longest ? 1 : pages
   const expected = left === null ? guessed : Math.ceil(left / Math.max(1, longest))
   const mayBeRead = (call.maxPages ?? Number.POSITIVE_INFINITY) - pages
   const count = Math.min(mostPages, expected, mayBeRead, Math.floor(mostBytes / Math.max(1, bytes)))
   const cursors: string[] = []
-  for (let cursor = next; cursors.length < count; cursor = after(call, cursor, longest)) cursors.push(cursor)
+  for (let cursor = next; cursors.length < count; cursor = counted.after(call, cursor, longest)) cursors.push(cursor)
   return cursors
 }
 

@@ -6,10 +6,9 @@ import { ApiError } from '../../errors.ts'
 import type { Answer, KeptPage, ListCall, Page, ReadCall } from '../types.ts'
 import { elementsAt } from '../wire/elements.ts'
 import { askForFewer, askForTail, assertPastEnd } from './end-requests.ts'
-import type { Envelope } from './envelope.ts'
-import { shapeOf } from './envelope.ts'
+import { type Envelope, shapeOf } from './envelope.ts'
 import { endless, judgeEmpty, judgeLast, judgeRepeat, misread, type SoFar } from './list-end.ts'
-import { looksLikeLink, mayMeanNone } from './next-link.ts'
+import { mayMeanNone } from './next-link.ts'
 import { createPageMemory } from './page-memory.ts'
 import { bodyOf, envelopeOf, named, type PageSource, pastEndStatuses } from './page-source.ts'
 import { cursorsAhead, PagesAhead } from './pages-ahead.ts'
@@ -121,7 +120,7 @@ async function* pagesInOrder(
     if (index > 0 && length === 0) {
       emptyInARow += 1
       if (judgeEmpty(soFar(), envelope, emptyInARow) === 'end') return
-      const following: string | null = style.after?.(call, cursor, longest) ?? goesOn()
+      const following: string | null = style.count?.after(call, cursor, longest) ?? goesOn()
       if (following === null)
         throw misread(call, 'An empty page says that more records follow, but no next page was found')
       pages += 1
@@ -147,11 +146,11 @@ async function* pagesInOrder(
     largest = Math.max(largest, answer.bytes)
     last = envelope
     // A first page that is empty leads on only where an answer says where.
-    const leadsOn = length > 0 || style.after === undefined
+    const leadsOn = length > 0 || style.count === null
     const next = unchanged !== null ? unchanged.next : leadsOn ? goesOn() : null
     const isSilent = next === null && unchanged === null && judgeLast(soFar()) === 'ask'
     const doubt = isSilent ? await askForFewer(soFar(), source) : null
-    const mayBeKept = doubt === null && (style.usualBase !== null || goesOnByBody(envelope, style))
+    const mayBeKept = doubt === null && (style.count !== null || goesOnByBody(envelope, style))
     if (next !== null && ahead !== null) {
       const all = total === null || resumed ? ahead.records : total
       const left = all === null ? null : all - records
@@ -171,13 +170,16 @@ async function* pagesInOrder(
       retries: answer.retries,
       sanitized: answer.sanitized,
       envelope: envelope.envelope,
-      ...(index === 0 && unchanged === null && { shape: shapeOf(bodyOf(answer), envelope, namingOf(call, source)) }),
+      ...(index === 0 &&
+        unchanged === null && {
+          shape: shapeOf(bodyOf(answer), envelope, { ...style.names, prefix: source.linkBase.prefix }),
+        }),
     }
     if (doubt !== null) throw doubt
     index += 1
     if (next === null || index === call.maxPages) return
     before = cursor
-    isDoubtful = style.after === undefined && mayMeanNone(next)
+    isDoubtful = style.count === null && mayMeanNone(next)
     cursor = next
   }
 }
@@ -194,12 +196,6 @@ function isSame(call: ListCall, cursor: string, next: string, { linkBase }: Page
   })
   return read === named
 }
-
-/** How the answers of a list name its next page. */
-const namingOf = ({ paging: { style } }: ListCall, { linkBase }: PageSource): Parameters<typeof shapeOf>[2] => ({
-  isLink: (next) => style === 'link' || looksLikeLink(next, linkBase.prefix),
-  byToken: style === 'cursor',
-})
 
 /** Where a header may say that a list continues, an unchanged page says nothing about it. */
 const goesOnByBody = ({ next, nextByHeader }: Envelope, { needsNext }: Style): boolean =>

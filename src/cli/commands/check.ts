@@ -1,7 +1,7 @@
 // `check`: tries configuration, database, queue and API, and says what is right, what is wrong and what to set.
 
 import { BoatMirrorError } from '../../errors.ts'
-import type { FoundSetting } from '../../profile/search/types.ts'
+import type { FoundSetting } from '../../profile/search/find-paging.ts'
 import { checkEverything } from '../check-everything.ts'
 import { linesText, placesOf, type SettingToWrite, writeSettings, writtenText } from '../check-settings.ts'
 import type { CommandContext, ExitCode, Json } from '../context.ts'

@@ -7,11 +7,21 @@ import type { AuthSetting, PagingSettings } from '../../config.ts'
 import { ApiError, BoatMirrorError } from '../../errors.ts'
 import { mayConcernParameters } from '../refused-parameters.ts'
 import { authText, nextAuth, wishesIn } from './auth.ts'
-import { findPaging } from './find-paging.ts'
-import { Inquiry, type InquiryOptions } from './inquiry.ts'
-import { trialSize } from './paging-signs.ts'
-import { itemsPathIn, type Sample, sampleOf } from './sample.ts'
-import type { Discovery, FoundSetting, ListToRead, SetAlready } from './types.ts'
+import { type FoundSetting, findPaging, type SetAlready } from './find-paging.ts'
+import { Inquiry, type InquiryOptions, type ListToRead } from './inquiry.ts'
+import { itemsPathIn, type Sample, sampleOf, trialSize } from './signs.ts'
+
+export type Discovery = {
+  /** Null: none was accepted. */
+  readonly auth: AuthSetting | null
+  /** Null: not found, or too few records to decide. */
+  readonly paging: Partial<PagingSettings> | null
+  readonly settings: readonly FoundSetting[]
+  /** Why no more was found; null: all was. */
+  readonly problem: BoatMirrorError | null
+  /** What could not be determined and does no harm, in words. */
+  readonly note: string | null
+}
 
 export type DiscoveryOptions = InquiryOptions & {
   /** Paged lists, the one with most records first. */

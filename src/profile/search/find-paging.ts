@@ -1,46 +1,50 @@
 // Finds out how a list is paged: requests a few records, then those after them in one way after the other, and
-// believes only a way that led to exactly those. The conclusions from an answer are in paging-signs.ts.
+// believes only a way that led to exactly those. Documented names come first, others only where an answer contradicts
+// them. `signs.ts` draws the conclusions from an answer.
 
+import { styles } from '../../api/paging/styles.ts'
 import type { PagingSettings, PagingStyle } from '../../config.ts'
-import {
-  type Counting,
-  countingOf,
-  countingText,
-  isCounted,
-  likeFirst,
-  linkHints,
-  placeOf,
-  sizeQuery,
-  trialSize,
-  usualNames,
-  usualSize,
-} from './paging-signs.ts'
-import type { Sample } from './sample.ts'
-import type { AskedList, FoundPaging, FoundSetting, SetAlready } from './types.ts'
+import { countingOf, likeFirst, linkHints, placeOf, type Sample, sizeParams, sizeQuery, trialSize } from './signs.ts'
+
+/** A setting as it was found, and the evidence for it, in our words. */
+export type FoundSetting = { readonly name: string; readonly value: string; readonly evidence: string }
+
+/** What is set already, and therefore tried first. */
+export type SetAlready = {
+  readonly paging: PagingSettings
+  /** Null: no style is set. */
+  readonly style: PagingStyle | null
+}
+
+/** One list that is requested in different ways. Null: this way was refused, so it is not supported. */
+export type AskedList = {
+  ask(query: Readonly<Record<string, string>>, paths?: Partial<PagingSettings>): Promise<Sample | null>
+  /** Follows a next link. @throws BoatMirrorError PAGING_FOREIGN_LINK, without a request */
+  follow(link: string): Promise<Sample | null>
+  /** Whether a next value is an address rather than a token. */
+  isLink(next: string): boolean
+}
+
+/** Some settings of paging, and the lines that set them. */
+export type FoundPaging = {
+  readonly paging: Partial<PagingSettings>
+  readonly settings: readonly FoundSetting[]
+}
 
 /** What the ways are tried with. */
 type Look = {
   readonly list: AskedList
   /** Keys of the first answer, for which nothing but the list was asked. */
   readonly whole: readonly string[]
-  /** The first page, and its query. */
+  /** The smallest first page that could be had, and its query. */
   readonly first: Sample
   readonly query: Readonly<Record<string, string>>
   /** The parameter that sets the size of a page; undefined: none was found. */
   readonly size: string | undefined
-  readonly set: SetAlready
 }
 
-type Found = {
-  readonly style: PagingStyle
-  readonly param?: string
-  readonly base?: 0 | 1
-  readonly nextPath?: string
-  readonly evidence: string
-}
-
-/** A way to the next page, and the style that it would show. */
-type Way = { readonly style: PagingStyle; readonly go: () => Promise<Found | null> }
+/** A way to the next page: null where it does not lead there. */
+type Way = readonly [style: PagingStyle, go: () => Promise<FoundPaging | null>]
 
 /**
  * @param whole the answer to the list without any parameter of paging
@@ -48,90 +52,77 @@ type Way = { readonly style: PagingStyle; readonly go: () => Promise<Found | nul
  */
 export async function findPaging(list: AskedList, whole: Sample, set: SetAlready): Promise<FoundPaging | null> {
   const hints = typeof whole.next === 'string' ? linkHints(whole.next, {}, whole.keys.length).sizes : []
-  const sizes = await findSizes(list, whole, { set: set.paging, hints })
-  const look: Look = {
-    list,
-    whole: whole.keys,
-    first: sizes.first,
-    query: sizes.query,
-    size: sizes.paging.sizeParam,
-    set,
+  const sizes = await findSizes(list, whole, {
+    set: set.paging,
+    names: [set.paging.sizeParam, ...hints, ...sizeParams],
+  })
+  const { first, query } = sizes
+  const size = sizes.paging.sizeParam
+  const ways = waysOf({ list, whole: whole.keys, first, query, size }, set)
+  const complete = async (found: FoundPaging): Promise<FoundPaging> => {
+    const usual = await usualSizes(list, whole, { set, size, style: found.paging.style ?? 'page' })
+    const evidence = `${usual?.paging.sizeParam} and ${size} both set the size of a page`
+    const { paging, settings } = usual ?? sizes
+    const other = usual === null ? [] : [{ name: 'SERVE_SIZE_PARAMS', value: size ?? '', evidence }]
+    return { paging: { ...found.paging, ...paging }, settings: [...found.settings, ...settings, ...other] }
   }
-  const found = await firstThatWorks(look)
-  if (found === null) return null
-  const { style, param, base, nextPath } = found
-  const chosen = {
-    style,
-    ...(param !== undefined && { pageParam: param }),
-    ...(base !== undefined && { pageBase: base }),
-    ...(nextPath !== undefined && { nextPath }),
+  let spare: FoundPaging | null = null
+  for (const [style, go] of [...ways].sort(([a], [b]) => Number(b === set.style) - Number(a === set.style))) {
+    const found = await go()
+    if (found?.paging.style === style) return await complete(found)
+    // A parameter that counts under a name of another style is taken only where nothing better works.
+    spare ??= found
   }
-  const usual = await usualSizes(look, whole, style)
-  const { paging, settings } = usual ?? sizes
-  const both = `${paging.sizeParam} and ${look.size} both set the size of a page`
-  const other = usual && { name: 'SERVE_SIZE_PARAMS', value: look.size ?? '', evidence: both }
-  return { paging: { ...chosen, ...paging }, settings: [...settingsOf(found), ...settings, ...(other ? [other] : [])] }
+  return spare && (await complete(spare))
 }
 
 /** The sizes by the name that goes with a style, where another was found before the style; null: it does not count, or one is set. */
-async function usualSizes({ list, size, set }: Look, whole: Sample, style: PagingStyle) {
-  const names: readonly string[] = usualNames.size
-  const usual = usualSize(style)
-  const isTried = size === undefined || names.indexOf(usual) <= names.indexOf(size)
-  if (isTried || set.paging.sizeParam !== usualSize(set.paging.style)) return null
-  const sizes = await findSizes(list, whole, { set: { ...set.paging, sizeParam: usual }, hints: [] })
+async function usualSizes(
+  list: AskedList,
+  whole: Sample,
+  { set, size, style }: { readonly set: SetAlready; readonly size: string | undefined; readonly style: PagingStyle },
+): Promise<FoundPaging | null> {
+  const usual = styles[style].sizeParam
+  const isTried = size === undefined || sizeParams.indexOf(usual) <= sizeParams.indexOf(size)
+  if (isTried || set.paging.sizeParam !== styles[set.paging.style].sizeParam) return null
+  const sizes = await findSizes(list, whole, { set: set.paging, names: [usual] })
   return sizes.paging.sizeParam === usual ? sizes : null
 }
 
-/** A parameter that counts under an unexpected name is taken only where nothing better works. */
-async function firstThatWorks(look: Look): Promise<Found | null> {
-  let spare: Found | null = null
-  for (const { style, go } of waysOf(look)) {
-    const found = await go()
-    if (found?.style === style) return found
-    spare ??= found
-  }
-  return spare
-}
-
-/** All ways, the style that is set first, then what the answer itself names, then what is usual. */
-function waysOf({ set, ...look }: Look): readonly Way[] {
+/** All ways: first what the answer itself names, then what is usual. */
+function waysOf(look: Look, set: SetAlready): readonly Way[] {
   const { first, list, query } = look
-  const { pageParam } = set.paging
   const { headerLink, next } = first
-  const names = (usual: readonly string[], ...more: readonly string[]): readonly string[] => [
-    ...new Set([...more, ...likeFirst(usual, look.size)]),
+  const namesOf = (style: PagingStyle, usual = styles[style].params): readonly string[] => [
+    ...new Set([...(set.style === style ? [set.paging.pageParam] : []), ...likeFirst(usual, look.size)]),
   ]
-  const link = headerLink ?? (typeof next === 'string' && list.isLink(next) ? next : undefined)
-  const token = typeof next === 'string' && !list.isLink(next) ? next : undefined
+  const isLink = typeof next === 'string' && list.isLink(next)
+  const link = headerLink ?? (isLink ? next : undefined)
+  const token = isLink ? undefined : (next ?? undefined)
   const hints = link === undefined ? [] : linkHints(link, query, first.keys.length).counts
-  const counts = (style: 'page' | 'offset', tried: readonly string[]): Way => ({
-    style,
-    go: () => counting({ set, ...look }, tried),
-  })
-  const own = (style: PagingStyle): readonly string[] => (set.style === style ? [pageParam] : [])
-  const ofHints = (style: 'page' | 'offset'): readonly string[] =>
-    hints.filter((name) => (usualNames.offset as readonly string[]).includes(name) === (style === 'offset'))
-  const followed: Way = { style: 'link', go: () => following({ set, ...look }, link ?? '', headerLink !== undefined) }
+  const counts = (style: 'page' | 'offset', names: readonly string[]): Way => [style, () => counting(look, names)]
+  const isOffset = (name: string): boolean => styles.offset.params.includes(name)
+  const follows: readonly Way[] = link === undefined ? [] : [['link', () => following(look, link)]]
+  const pages = counts('page', namesOf('page'))
   // What comes next may be the number of the next page: `next: 2`.
-  const pages = counts('page', names(usualNames.page, ...own('page')))
-  const ways: readonly Way[] = [
-    ...(headerLink === undefined ? [] : [followed]),
-    ...(token === '1' || token === '2' ? [pages] : []),
-    ...(token === undefined
-      ? []
-      : [cursorWay({ set, ...look }, { token, path: null }, names(usualNames.cursor, ...own('cursor')))]),
+  const isNumber = token === '1' || token === '2'
+  return [
+    ...(headerLink === undefined ? [] : follows),
+    ...(isNumber ? [pages] : []),
+    ...(token === undefined ? [] : [byCursor(look, { token }, namesOf('cursor'))]),
     // A link that counts says the names; numbers can start at any page, and unchanged pages are not sent again.
-    ...(ofHints('page').length === 0 ? [] : [counts('page', ofHints('page'))]),
-    ...(ofHints('offset').length === 0 ? [] : [counts('offset', ofHints('offset'))]),
-    ...(link === undefined || headerLink !== undefined ? [] : [followed]),
-    ...(token === '1' || token === '2' ? [] : [pages]),
-    counts('offset', names(usualNames.offset, ...own('offset'))),
-    ...[...first.cursors].map(([path, value]) =>
-      cursorWay({ set, ...look }, { token: value, path }, names(usualNames.cursor.slice(0, 3), ...own('cursor'))),
+    counts(
+      'page',
+      hints.filter((name) => !isOffset(name)),
+    ),
+    counts('offset', hints.filter(isOffset)),
+    ...(headerLink === undefined ? follows : []),
+    ...(isNumber ? [] : [pages]),
+    counts('offset', namesOf('offset')),
+    ...[...first.cursors].map(([nextPath, text]) =>
+      byCursor(look, { token: text, nextPath }, namesOf('cursor', styles.cursor.params.slice(0, 3))),
     ),
   ]
-  return [...ways.filter(({ style }) => style === set.style), ...ways.filter(({ style }) => style !== set.style)]
 }
 
 /** True when a page holds what comes after the first one. */
@@ -140,92 +131,77 @@ const isNext = ({ whole, first }: Look, page: Sample | null): boolean => {
   return place === first.keys.length || (place === 'beyond' && first.keys.length === whole.length)
 }
 
-async function following(look: Look, link: string, inHeader: boolean): Promise<Found | null> {
+async function following(look: Look, link: string): Promise<FoundPaging | null> {
   if (!isNext(look, await look.list.follow(link))) return null
-  const where = inHeader ? 'the Link header' : 'the next link of the answer'
-  return { style: 'link', evidence: `${where} led to the records after the first page` }
+  const where = link === look.first.headerLink ? 'the Link header' : 'the next link of the answer'
+  return foundPaging({ style: 'link' }, `${where} led to the records after the first page`)
 }
 
-function cursorWay(
+function byCursor(
   look: Look,
-  { token, path }: { readonly token: string; readonly path: string | null },
+  { token, ...paths }: { readonly token: string; readonly nextPath?: string },
   names: readonly string[],
 ): Way {
-  const paths = path === null ? {} : { nextPath: path }
-  const go = async (): Promise<Found | null> => {
-    for (const param of names) {
-      if (!isNext(look, await look.list.ask({ ...look.query, [param]: token }, paths))) continue
-      const evidence = `the next cursor of the answer, sent as ${param}, led to the records after the first page`
-      return { style: 'cursor', param, evidence, ...paths }
+  const go = async (): Promise<FoundPaging | null> => {
+    for (const pageParam of names) {
+      if (!isNext(look, await look.list.ask({ ...look.query, [pageParam]: token }, paths))) continue
+      const evidence = `the next cursor of the answer, sent as ${pageParam}, led to the records after the first page`
+      return foundPaging({ style: 'cursor', pageParam, ...paths }, evidence)
     }
     return null
   }
-  return { style: 'cursor', go }
+  return ['cursor', go]
 }
 
 /** Tries names until one counts something. */
-async function counting(look: Look, names: readonly string[]): Promise<Found | null> {
-  for (const param of names) {
-    const found = await countingBy(look, param)
+async function counting({ list, whole, first, query }: Look, names: readonly string[]): Promise<FoundPaging | null> {
+  for (const pageParam of names) {
+    const found = await countingOf({ size: first.keys.length, known: whole.length }, async (number) => {
+      const page = await list.ask({ ...query, [pageParam]: String(number) })
+      return page === null ? null : placeOf(whole, page.keys)
+    })
     if (found === null) continue
-    const first = `${param}=2 started where it must if ${countingText(found)}`
-    return { style: found.style, param, base: found.base, evidence: first }
+    const { style, base } = found
+    const says = style === 'page' ? `pages are numbered from ${base}` : `records are counted from ${base}`
+    const evidence = `${pageParam}=2 started where it must if ${says}`
+    const counted = foundPaging({ style, pageParam, pageBase: base }, evidence)
+    const line = { name: 'API_PAGE_BASE', value: String(base), evidence: says }
+    return { ...counted, settings: [...counted.settings, line] }
   }
   return null
 }
 
-async function countingBy({ list, whole, first, query }: Look, param: string): Promise<Counting | null> {
-  const placeAt = async (value: 1 | 2) => {
-    const page = await list.ask({ ...query, [param]: String(value) })
-    return page === null ? null : placeOf(whole, page.keys)
+function foundPaging(paging: Partial<PagingSettings> & Pick<PagingSettings, 'style'>, evidence: string): FoundPaging {
+  const { style, pageParam, nextPath } = paging
+  const line = (name: string, value: string | null | undefined, why: string): readonly FoundSetting[] =>
+    value == null ? [] : [{ name, value, evidence: why }]
+  return {
+    paging,
+    settings: [
+      ...line('API_PAGING', style, evidence),
+      ...line('API_PAGE_PARAM', pageParam, `${pageParam} chooses the page`),
+      ...line('API_NEXT_PATH', nextPath, 'the next cursor is there'),
+    ],
   }
-  const two = await placeAt(2)
-  const verdict = countingOf(first.keys.length, two)
-  if (verdict !== 'ask-one') return verdict
-  // With two more pages to come, only what is not understood leads nowhere.
-  if (two === null && whole.length > 2 * first.keys.length) return null
-  const after = countingOf(first.keys.length, two, await placeAt(1))
-  return after === 'ask-one' ? null : after
-}
-
-function settingsOf({ style, param, base, nextPath, evidence }: Found): readonly FoundSetting[] {
-  return [
-    { name: 'API_PAGING', value: style, evidence },
-    ...(param === undefined ? [] : [{ name: 'API_PAGE_PARAM', value: param, evidence: `${param} chooses the page` }]),
-    ...(base === undefined || !isCounted(style)
-      ? []
-      : [{ name: 'API_PAGE_BASE', value: String(base), evidence: countingText({ style, base }) }]),
-    ...(nextPath === undefined
-      ? []
-      : [{ name: 'API_NEXT_PATH', value: nextPath, evidence: 'the next cursor is there' }]),
-  ]
-}
-
-type FoundSizes = {
-  /** The smallest first page that could be had, and the query that brought it. */
-  readonly first: Sample
-  readonly query: Readonly<Record<string, string>>
-  readonly paging: Partial<PagingSettings>
-  readonly settings: readonly FoundSetting[]
 }
 
 /** Asked for in turn where the size that is set is refused. */
 const smallerSizes = [50, 20, 10]
 
+type FoundSizes = FoundPaging & Pick<Look, 'first' | 'query'>
+
 /**
+ * Finds the parameter that sets the size of a page, the size that is answered, and a total at an unusual place.
  * @param whole the answer to the list without any parameter of paging
- * @param known `hints`: names that a next link gives the size
  */
-export async function findSizes(
+async function findSizes(
   list: AskedList,
   whole: Sample,
-  { set, hints }: { readonly set: PagingSettings; readonly hints: readonly string[] },
+  { set, names }: { readonly set: PagingSettings; readonly names: readonly string[] },
 ): Promise<FoundSizes> {
   const trial = trialSize(whole.keys.length)
-  const unknown: FoundSizes = { first: whole, query: {}, paging: {}, settings: [] }
-  if (trial === null) return unknown
-  for (const name of new Set([set.sizeParam, ...hints, ...usualNames.size])) {
-    const query = sizeQuery(name, trial)
+  for (const name of trial === null ? [] : new Set(names)) {
+    const query = sizeQuery(name, trial ?? 0)
     const first = await list.ask(query)
     if (first?.keys.length !== trial || placeOf(whole.keys, first.keys) !== 0) continue
     const evidence = `${name}=${trial} returned ${trial} records, no size returned ${whole.keys.length}`
@@ -238,19 +214,18 @@ export async function findSizes(
       settings: [{ name: 'API_SIZE_PARAM', value: name, evidence }, ...largest.settings, ...total.settings],
     }
   }
-  return unknown
+  return { first: whole, query: {}, ...nothing }
 }
 
-type Part = Pick<FoundSizes, 'paging' | 'settings'>
-const nothing: Part = { paging: {}, settings: [] }
+const nothing: FoundPaging = { paging: {}, settings: [] }
 
-const sized = (pageSize: number, evidence: string): Part => ({
+const sized = (pageSize: number, evidence: string): FoundPaging => ({
   paging: { pageSize },
   settings: [{ name: 'API_PAGE_SIZE', value: String(pageSize), evidence }],
 })
 
 /** A size to set instead of `wanted`, where that is refused, or lowered without a word. */
-async function largestPage(list: AskedList, name: string, wanted: number): Promise<Part> {
+async function largestPage(list: AskedList, name: string, wanted: number): Promise<FoundPaging> {
   const page = await list.ask(sizeQuery(name, wanted))
   if (page !== null) {
     const { length } = page.keys
@@ -266,7 +241,7 @@ async function largestPage(list: AskedList, name: string, wanted: number): Promi
 }
 
 /** A number that stays the same whatever the size of the page, at a place where no total is looked for. */
-function totalIn(whole: Sample, first: Sample): Part {
+function totalIn(whole: Sample, first: Sample): FoundPaging {
   if (whole.total !== null || first.total !== null) return nothing
   for (const [totalPath, value] of whole.totals)
     if (value >= whole.keys.length && first.totals.get(totalPath) === value)

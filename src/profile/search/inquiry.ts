@@ -8,8 +8,16 @@ import { createTransport, type Transport } from '../../api/wire/transport.ts'
 import { systemClock } from '../../clock.ts'
 import type { ApiSettings, AuthSetting, PagingSettings } from '../../config.ts'
 import { ApiError, BoatMirrorError } from '../../errors.ts'
-import { type Sample, sampleOf } from './sample.ts'
-import type { AskedList, ListToRead } from './types.ts'
+import type { AskedList } from './find-paging.ts'
+import { type Sample, sampleOf } from './signs.ts'
+
+/** A list of the API as a sync reads it. */
+export type ListToRead = {
+  readonly name: string
+  /** `GET /v3/rentals`. */
+  readonly endpoint: string
+  readonly query: Readonly<Record<string, string>>
+}
 
 /** Lets so many requests pass and refuses the next one. */
 export type Allowance = Limiter & { readonly spent: () => boolean }

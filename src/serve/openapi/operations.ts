@@ -1,5 +1,6 @@
 // One OpenAPI operation for each read and write of the catalog, for the address of a change and for calendars. Pure.
 
+import { styles } from '../../api/paging/styles.ts'
 import type { Json } from '../../api/wire/json.ts'
 import { readsOf, streamNamed, streams } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef, WriteDef } from '../../catalog/types.ts'
@@ -93,9 +94,6 @@ function readAnswer(stream: StreamDef, endpoint: ReadEndpoint, itemsPath: string
 
 const tagOf = (endpoint: string): string => endpoint.split('/')[2] ?? ''
 
-/** Headers in which a list names its next page. */
-const nextHeaders = { page: [], offset: [], cursor: ['X-Next-Cursor'], link: ['Link'], none: [] } as const
-
 function readOperation(stream: StreamDef, endpoint: ReadEndpoint, pagingOf: (stream: StreamDef) => Paging): Operation {
   const isList = stream.reads.kind === 'list' && endpoint === stream.reads.list
   const paging = pagingOf(stream)
@@ -106,7 +104,8 @@ function readOperation(stream: StreamDef, endpoint: ReadEndpoint, pagingOf: (str
     ...(isRecord ? [freshParameter] : []),
     ifNoneMatch,
   ]
-  const more = [...(isList ? ['X-Total-Count', ...nextHeaders[paging.style]] : []), ...(isRecord ? ['Warning'] : [])]
+  const nextHeader = styles[paging.style].served?.nextHeader ?? []
+  const more = [isList ? ['X-Total-Count', nextHeader] : [], isRecord ? 'Warning' : []].flat(2)
   return {
     method: 'get',
     path: endpoint.slice('GET '.length),

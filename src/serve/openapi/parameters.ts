@@ -1,5 +1,6 @@
 // Parameters of the served operations: path, query and headers. Pure.
 
+import { styles } from '../../api/paging/styles.ts'
 import type { Json } from '../../api/wire/json.ts'
 import { streams, windowsOf } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
@@ -60,14 +61,15 @@ export type Paging = Pick<PagingSettings, 'style' | 'pageParam' | 'sizeParam' | 
 const documentedSize = 100
 
 function pagingParameters({ style, pageParam, sizeParam, pageSize, pageBase }: Paging): readonly Parameter[] {
-  if (style === 'none') return []
+  const { served } = styles[style]
+  if (served === null) return []
   const sizes = whole(1, { maximum: Math.max(documentedSize, pageSize), default: pageSize })
   const size = { name: sizeParam, schema: sizes, description: 'Records per page.' }
-  if (style === 'cursor') return [{ name: pageParam, schema: text, description: 'Cursor of the page.' }, size]
-  if (style === 'offset') return [{ name: pageParam, schema: whole(0), description: 'Records before the page.' }, size]
-  const first =
-    pageBase === null ? 'The first page has the same number as at the API.' : `The first page is ${pageBase}.`
-  return [{ name: pageParam, schema: whole(pageBase ?? 0), description: `Number of the page. ${first}` }, size]
+  const least = served.least(pageBase ?? 0)
+  const number = pageBase === null ? 'has the same number as at the API' : `is ${pageBase}`
+  const first = served.firstPage === null ? '' : ` The first page ${number}.`
+  const schema = least === null ? text : whole(least)
+  return [{ name: pageParam, schema, description: `${served.description}${first}` }, size]
 }
 
 /** Parameters that choose records by a column, in the column's own type. */

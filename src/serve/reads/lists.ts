@@ -126,8 +126,8 @@ const baseMs = 30_000
 function pageBases({ sync }: ServeContext): (paging: PagingSettings) => Promise<number> {
   let known: { readonly base: number; readonly at: number } | null = null
   return async ({ pageBase, style }) => {
-    const usual = styles[style].usualBase ?? (style === 'link' ? 1 : 0)
-    if (pageBase !== null || style === 'offset') return pageBase ?? usual
+    const usual = styles[style].served?.firstPage ?? null
+    if (pageBase !== null || usual === null) return pageBase ?? 0
     if (known === null || performance.now() - known.at > baseMs) {
       const detected = await readDetected(sync.database.pool, pageBaseSetting)
       known = { base: typeof detected?.value === 'number' ? detected.value : usual, at: performance.now() }
@@ -159,11 +159,11 @@ export function createLists(
       query.off(stream)
       const asked = listQuery(stream, query)
       // A cursor is a place among the rows of one history: after a restore, other rows stand there.
-      const history =
-        paging.style === 'cursor' ? (await sync.database.pool.query('select mirror.feed_epoch()')).rows : []
+      const isByToken = styles[paging.style].served?.least(0) === null
+      const history = isByToken ? (await sync.database.pool.query('select mirror.feed_epoch()')).rows : []
       const list = JSON.stringify([stream.name, asked.where, asked.values, asked.order, asked.descending, history])
       const pageBase = await baseOf(paging)
-      const window = windowOf(query, paging, pageBase, list)
+      const window = windowOf(query, paging, { pageBase, list })
       query.end()
       if (asked.range !== null && !(await areBoundsIncluded(sync.database.pool, stream.name)))
         throw refuse(asked.range.params[0] ?? '', 'which days the API means by it is not proven yet')

@@ -1,8 +1,7 @@
 // Pages in the shape that the API was found to use: its style, its parameters, and the envelope around its records.
 
-import { hash } from 'node:crypto'
-import type { ListShape, Position } from '../../api/paging/envelope.ts'
-import { ignored } from '../../api/paging/envelope.ts'
+import { ignored, type ListShape, type Position } from '../../api/paging/envelope.ts'
+import { styles } from '../../api/paging/styles.ts'
 import type { PagingSettings } from '../../config.ts'
 import { type Query, refuse } from './query.ts'
 
@@ -13,33 +12,24 @@ export type Window = { readonly offset: number; readonly size: number }
 const documentedSize = 100
 const mostRecords = 1_000_000_000
 
-/** Our own cursor: where the page begins, and the list it belongs to, so that no other list accepts it. */
-const cursorOf = (offset: number, list: string): string =>
-  Buffer.from(`${offset} ${hash('sha256', list, 'hex').slice(0, 8)}`).toString('base64url')
-
-function offsetOf(cursor: string, list: string, param: string): number {
-  const offset = Number(Buffer.from(cursor, 'base64url').toString().split(' ')[0])
-  if (!Number.isSafeInteger(offset) || cursorOf(offset, list) !== cursor)
-    throw refuse(param, 'is no cursor of this list')
-  return offset
-}
+/** What the paging style of a request needs to name pages. */
+type Numbering = { readonly pageBase: number; readonly list: string }
 
 /**
  * The part of a list that a query asks for; null: all of it, because this list has no pages.
- * @param list what a cursor belongs to
+ * @param list what a token of ours belongs to
  */
-export function windowOf(query: Query, paging: PagingSettings, pageBase: number, list: string): Window | null {
+export function windowOf(query: Query, paging: PagingSettings, { pageBase, list }: Numbering): Window | null {
   const { style, pageParam, sizeParam, pageSize } = paging
-  if (style === 'none') return null
-  const most = Math.max(documentedSize, pageSize)
-  const size = query.whole(sizeParam, { least: 1, most }) ?? pageSize
-  if (style === 'offset') return { size, offset: query.whole(pageParam, { least: 0, most: mostRecords }) ?? 0 }
-  if (style === 'cursor') {
-    const cursor = query.take(pageParam)
-    return { size, offset: cursor === undefined ? 0 : offsetOf(cursor, list, pageParam) }
-  }
-  const page = query.whole(pageParam, { least: pageBase, most: mostRecords }) ?? pageBase
-  return { size, offset: (page - pageBase) * size }
+  const { served } = styles[style]
+  if (served === null) return null
+  const size = query.whole(sizeParam, { least: 1, most: Math.max(documentedSize, pageSize) }) ?? pageSize
+  const least = served.least(pageBase)
+  const place = least === null ? query.take(pageParam) : query.whole(pageParam, { least, most: mostRecords })
+  if (place === undefined) return { size, offset: 0 }
+  const offset = served.offsetOf(String(place), { size, base: pageBase, list })
+  if (offset === null) throw refuse(pageParam, 'is no cursor of this list')
+  return { size, offset }
 }
 
 /** Stands for the records while the rest is written: no JSON text holds it. */
@@ -104,12 +94,11 @@ function linkTo(url: string, { pageParam, sizeParam }: PagingSettings, token: st
 
 /** The next page, as an answer may name it; null: there is none. */
 function nextOf(paging: PagingSettings, { total, window, pageBase, list, url }: ShapedOf) {
-  const end = window === null ? total : window.offset + window.size
-  if (window === null || end >= total) return null
-  const { style } = paging
-  const number = style === 'offset' ? end : Math.floor(end / window.size) + pageBase
-  const text = style === 'cursor' ? cursorOf(end, list) : String(number)
-  return { number: style === 'cursor' ? text : number, text, link: linkTo(url, paging, text, window.size) }
+  const { served } = styles[paging.style]
+  if (served === null || window === null || window.offset + window.size >= total) return null
+  const text = served.placeOf(window.offset + window.size, { size: window.size, base: pageBase, list })
+  const number = served.least(pageBase) === null ? text : Number(text)
+  return { number, text, link: linkTo(url, paging, text, window.size) }
 }
 
 /** Puts the records into the shape of the API's lists: bare, or at their place in an envelope. */
@@ -126,13 +115,14 @@ export function shaped(paging: PagingSettings, page: ShapedOf): Shaped {
   if (!isBare) put(tree, shape.items, records)
   if (shape.total !== null) say(shape.total, total)
   const next = nextOf(paging, page)
-  const isCursor = paging.style === 'cursor'
+  const { names, served } = styles[paging.style]
   if (shape.next !== null && window !== null) {
     const { at, kind } = shape.next
-    say(at, next?.[kind ?? (isCursor ? 'text' : 'link')] ?? null)
+    say(at, next?.[kind ?? (names.byToken ? 'text' : 'link')] ?? null)
   }
-  if (next !== null && isCursor && !isInBody(shape.next?.at)) headers['x-next-cursor'] = next.text
-  if (next !== null && (paging.style === 'link' || shape.next?.at === 'header:link'))
+  const isNamed = isInBody(shape.next?.at)
+  if (next !== null && served?.nextHeader === 'X-Next-Cursor' && !isNamed) headers['x-next-cursor'] = next.text
+  if (next !== null && (served?.nextHeader === 'Link' || shape.next?.at === 'header:link'))
     headers.link = `<${next.link}>; rel="next"`
   const [before = '', after = ''] = isBare ? [] : render(tree).split(records)
   return { before, after, headers }

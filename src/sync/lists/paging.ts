@@ -1,10 +1,10 @@
 // How a list is paged: settings, exceptions per list, and what was probed once and is remembered.
 
 import { probePageBase } from '../../api/paging/paging-probe.ts'
-import { styles } from '../../api/paging/styles.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
-import { contradictDetected, pageBaseSetting, readDetected, saveDetected } from '../../profile/detected-settings.ts'
+import { contradictDetected, pageBaseSetting, saveDetected } from '../../profile/detected-settings.ts'
+import { pageBaseOf } from '../../profile/page-base.ts'
 import type { Reading, SyncContext } from '../context.ts'
 
 type ResolvedPaging = {
@@ -31,19 +31,16 @@ export async function resolvePaging(
 ): Promise<ResolvedPaging> {
   const { pool } = context.database
   const paging = pagingOf(stream, context.settings.api)
-  if (paging.pageBase !== null) return { paging, pageBase: paging.pageBase, probed: false }
-  const { usualBase } = styles[paging.style]
-  if (usualBase === null) return { paging, pageBase: 0, probed: false }
-  const detected = await readDetected(pool, pageBaseSetting)
-  if (typeof detected?.value === 'number') return { paging, pageBase: detected.value, probed: true }
-  const probed = await probePageBase(context.api, { endpoint: reads.list, query, paging, signal })
-  if (probed === null) return { paging, pageBase: usualBase, probed: false }
-  await saveDetected(pool, pageBaseSetting, probed)
-  context.log.info(
-    { event: 'page_base_probed', pageBase: probed, stream: stream.name },
-    `pages are numbered from ${probed}`,
-  )
-  return { paging, pageBase: probed, probed: true }
+  const call = { endpoint: reads.list, query, paging, signal }
+  const { number: pageBase, how } = await pageBaseOf(paging, pool, () => probePageBase(context.api, call))
+  if (how === 'probed') {
+    await saveDetected(pool, pageBaseSetting, pageBase)
+    context.log.info(
+      { event: 'page_base_probed', pageBase, stream: stream.name },
+      `pages are numbered from ${pageBase}`,
+    )
+  }
+  return { paging, pageBase, probed: how === 'probed' || how === 'detected' }
 }
 
 /** Notes that the detected page base no longer holds; the next sweep probes again. */

@@ -84,7 +84,7 @@ export async function readItems(
     return tag === undefined ? null : { tag, keys: [], next: null }
   }
   const paging = pagingOf(stream, context.settings.api)
-  const pageBase = paging.pageBase ?? styles[paging.style].usualBase ?? 0
+  const pageBase = paging.pageBase ?? styles[paging.style].count?.usualBase ?? 0
   try {
     for await (const page of context.api.list({ ...call, kept, priority: 'detail', signal, paging, pageBase })) {
       found.push(answerFound(page))
