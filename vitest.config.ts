@@ -16,7 +16,7 @@ const sqlFiles = {
 const omitted = [
   'test/chaos/**',
   'test/surroundings/!(statistics).test.ts',
-  'test/serve/{mirror-of-mirror,openapi,openapi-served,reads-equal,reads-shapes,same-program,stacked-kills,stacked-writes,writes-lost}.test.ts',
+  'test/serve/{mirror-of-mirror,openapi,reads-shapes,stacked-kills,stacked-writes,writes-lost}.test.ts',
   'test/{cli/{hangup,lost-start},discovery/json-server,embedded/embedded-postgres}.test.ts',
 ]
 

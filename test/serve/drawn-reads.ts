@@ -10,6 +10,8 @@ export type Served = {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly today: string
+  /** How many durations of each boat are served, the first ones; default: all. */
+  readonly durations?: number
 }
 
 type Listed = { readonly id?: unknown; readonly code?: unknown; readonly type?: unknown; readonly value?: unknown }
@@ -29,7 +31,7 @@ const listedIn = (answer: Drawn | null): readonly Listed[] =>
 
 /** A duration that the resource has, as a query takes it. */
 async function durationAt(served: Served, resource: string, draw: number): Promise<string | null> {
-  const [duration] = rotated(listedIn(await get(served, `${resource}/durations`)), draw)
+  const [duration] = rotated(listedIn(await get(served, `${resource}/durations`)).slice(0, served.durations), draw)
   return duration === undefined ? null : encodeURIComponent(`${duration.type},${duration.value}`)
 }
 

@@ -1,10 +1,16 @@
-// Random queries: what serve answers is what the API answers, and what it refuses names a parameter.
+// Every read at random records, and lists with random queries: serve answers as the API does, and as its own document says.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { stringifyJson } from '../../src/api/wire/json.ts'
+import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { addDays } from '../../src/clock.ts'
+import { keepsAll } from '../../src/privacy/rules.ts'
 import { judgeBounds, noteBounds } from '../../src/profile/bounds.ts'
+import { openApiDocument } from '../../src/serve/openapi/document.ts'
 import { runsOf } from '../helpers/extent.ts'
+import { drawnAnswer, type Served } from './drawn-reads.ts'
+import { createOpenApiCheck, type OpenApiCheck } from './openapi-check.ts'
 import { openReads, type ReadsRig } from './reads-rig.ts'
 
 let rig: ReadsRig
@@ -54,6 +60,39 @@ async function isSame(path: string, query: URLSearchParams): Promise<void> {
   const [served, real] = [await rig.get(`${path}?${query}`), await rig.ask(`${path}?${query}`)]
   expect([String(query), served.status, served.json]).toEqual([String(query), real.status, real.json])
 }
+
+describe('every read', () => {
+  let check: OpenApiCheck
+  let served: Served
+  beforeAll(() => {
+    const { app } = rig.mirror
+    const document = openApiDocument({ api: app.config.api, privacy: keepsAll, isOpenToLocal: true })
+    check = createOpenApiCheck(JSON.parse(stringifyJson(document)))
+    const today = app.clock.now().toISOString().slice(0, 10)
+    const { slotDurations: durations } = app.config
+    served = { url: rig.url, headers: { authorization: 'Bearer all' }, today, durations }
+  })
+  /** Without a size, serve and API have each their own. */
+  const paged = /\/(users|companies|resources|rentals)$/
+  /** The order of records without an id is not published. */
+  const unordered = /\/(unavailabilities|tides|pricings)$/
+  const comparable = (endpoint: string, body: unknown): unknown =>
+    unordered.test(endpoint) && Array.isArray(body) ? body.map((each) => JSON.stringify(sorted(each))).sort() : body
+  const sorted = (record: object): unknown => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1))
+
+  it.each(readEndpoints)('%s', async (endpoint) => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), async (draw) => {
+        const drawn = await drawnAnswer(served, endpoint, draw)
+        const url = paged.test(endpoint) ? `${drawn.url}?perPage=100` : drawn.url
+        const [{ status, json: body }, real] = [await rig.get(url), await rig.ask(url)]
+        expect([url, status, comparable(endpoint, body)]).toEqual([url, real.status, comparable(endpoint, real.json)])
+        expect(check.faultsOf(endpoint, { status, contentType: 'application/json', body }), url).toEqual([])
+      }),
+      { numRuns: runsOf(10) },
+    )
+  })
+})
 
 it('lists of rentals are those of the API, whatever is asked for together', async () => {
   const one = (of: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...of)

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sleep } from '../../src/clock.ts'
 import { newPerson, Planner } from '../outbox/plans.ts'
 import { type LossyFront, openLossyFront } from './lossy-front.ts'
-import { type Hop, hops, losses, writeThroughLosses } from './lost-answers.ts'
 import { openStack, type Stack } from './stack.ts'
 import { openWholeMirror, type WholeMirror } from './whole-mirror.ts'
 
@@ -93,28 +92,5 @@ describe('a mirror below that is older than the API', () => {
     const id = await stack.queue('user.create', {}, newPerson('lost'))
     expect(await stack.fates([id])).toEqual(['done'])
     expect(truth('users').filter(({ record }) => record.lastName === 'lost')).toHaveLength(1)
-  })
-})
-
-describe('22 writes, the answer lost before and after the effect, on either hop', () => {
-  it('end as done, and each takes effect once', async () => {
-    const kinds = hops.flatMap((hop) => losses.map((loss) => ({ hop, loss })))
-    const cases = kinds.flatMap((kind) => planner.plan().map((planned) => ({ planned, ...kind })))
-    const ofHop = (wanted: Hop): number => cases.filter(({ hop }) => hop === wanted).length
-    const faultsBefore = stack.sandbox.requests().filter(({ fault }) => fault !== null).length
-    const lostBefore = front.lost()
-    const write = async ({ operation, target, body }: (typeof cases)[number]['planned']): Promise<string> => {
-      const [fate = ''] = await stack.fates([await stack.queue(operation, target, body)])
-      return fate
-    }
-    const fates = await writeThroughLosses({ sandbox: stack.sandbox, front }, cases, write)
-    expect(fates.filter(({ ended, effects }) => ended !== 'done' || effects !== 1)).toEqual([])
-    expect(fates).toHaveLength(88)
-    const faults = stack.sandbox.requests().filter(({ fault }) => fault !== null).length
-    expect([front.lost() - lostBefore, faults - faultsBefore]).toEqual([ofHop('program'), ofHop('api')])
-    const { rows } = await stack.database.lower.pool.query(
-      `select operation, count(*) from outbox.queue where status <> 'done' group by operation`,
-    )
-    expect(rows).toEqual([])
   })
 })
