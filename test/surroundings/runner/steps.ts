@@ -71,12 +71,10 @@ const suiteOnJit: Step = {
   name: 'postgres-jit',
   run: (run) =>
     suiteIn(run, 'Postgres of a distribution, with JIT', {
-      env: { ...needsJit, TEST_POSTGRES_JIT: '1' },
+      env: { REQUIRE_POSTGRES_JIT: '1', TEST_POSTGRES_JIT: '1' },
       parts: onJit,
     }),
 }
-
-const needsJit = { REQUIRE_POSTGRES_JIT: '1' }
 
 type SuiteOptions = {
   readonly node?: Node
@@ -104,7 +102,7 @@ function group(name: string): Step {
     run: async ({ folder, seed, signal }) => {
       const report = join(folder, `${name}.json`)
       const files = [`${groupFolder}/${name}${groupEnd}`]
-      const outcome = await runSuite({ node: here, seed, mode: 'full', files, report, env: needsJit, signal })
+      const outcome = await runSuite({ node: here, seed, mode: 'full', files, report, signal })
       const text = await readFile(report, 'utf8').catch(() => null) // the failure is in the outcome
       const results = text === null ? [] : (JSON.parse(text) as JsonTestResults).testResults
       return { ...outcome, rows: groupRows(name, results, outcome) }
