@@ -1,5 +1,5 @@
-// The pages about one thing: a stream, a run, a change, a quarantined record, the webhook. Each reads its data on
-// request.
+// The pages about one thing: a stream, a run, a change, a quarantined record, the webhook; and the lists of changes and of
+// quarantine. Each reads its data on request.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findStream } from '../catalog/catalog.ts'
@@ -8,17 +8,18 @@ import { runDetails } from '../inspect/run-details.ts'
 import { streamDetails } from '../inspect/stream-details.ts'
 import { deliveriesKept } from '../mirror/history.ts'
 import { listDeliveries } from '../mirror/webhook-deliveries.ts'
-import { findChange, neighboursOf } from '../outbox/inspect.ts'
+import { findChange, listChanges, neighboursOf } from '../outbox/inspect.ts'
+import { statuses } from '../outbox/states.ts'
 import { decisionsAbout } from '../sync/decisions.ts'
-import { getQuarantined } from '../sync/quarantine.ts'
+import { getQuarantined, quarantineFacts } from '../sync/quarantine.ts'
 import type { OperatorContext } from './context.ts'
-import type { PageFacts } from './page-facts.ts'
-import { renderChangePage } from './pages/change-page.ts'
-import type { PageContext } from './pages/page-context.ts'
-import { renderQuarantinePage } from './pages/quarantine-page.ts'
+import { openStates, type PageFacts } from './page-facts.ts'
+import { changesListed, renderChangePage, renderChangesPage } from './pages/change-page.ts'
+import { quarantineListed, renderQuarantineListPage, renderQuarantinePage } from './pages/quarantine-page.ts'
 import { renderRunPage } from './pages/run-page.ts'
 import { renderStreamPage } from './pages/stream-page.ts'
 import { renderWebhookPage } from './pages/webhook-page.ts'
+import type { PageContext } from './parts/frame.ts'
 import { credentialIn } from './token.ts'
 
 /** The newest decisions that a page shows. */
@@ -30,7 +31,7 @@ export const decidesOf = (adminToken: string | null, { headers }: FastifyRequest
 
 /** Is this the route of one of them? */
 export const isDetailRoute = (route: string | undefined): boolean =>
-  /^\/((streams|runs|changes|quarantine)\/|webhook$)/.test(route ?? '')
+  /^\/((streams|runs)\/|(changes|quarantine)(\/|$)|webhook$)/.test(route ?? '')
 
 const isNumber = (text: string): boolean => /^\d{1,18}$/.test(text)
 
@@ -79,6 +80,23 @@ export function registerDetailPages(
   numbered('/quarantine', async (id, about) => {
     const bad = await getQuarantined(pool, id)
     return bad && renderQuarantinePage(bad, about)
+  })
+  type Filter = { Querystring: Readonly<Record<string, unknown>> }
+  server.get<Filter>('/changes', async ({ query }, reply) => {
+    const state = statuses.find((each) => each === query.status)
+    const changes = await listChanges(pool, {
+      statuses: state === undefined ? openStates : [state],
+      limit: changesListed,
+    })
+    const text = renderChangesPage(await facts(), { changes, state: state ?? '' })
+    return reply.type('text/html; charset=utf-8').send(text)
+  })
+  server.get<Filter>('/quarantine', async ({ query }, reply) => {
+    const known = await facts()
+    const stream = Object.keys(known.status.quarantine.byStream).find((each) => each === query.stream)
+    const found = await quarantineFacts(pool, { limit: quarantineListed, ...(stream === undefined ? {} : { stream }) })
+    const text = renderQuarantineListPage(known, { found, stream: stream ?? '' })
+    return reply.type('text/html; charset=utf-8').send(text)
   })
   server.get('/webhook', async (_request, reply) => {
     const { status, now, version } = await facts()

@@ -42,7 +42,8 @@ export type PageFacts = {
   readonly version: string
 }
 
-const openStates = ['queued', 'sending', 'blocked', 'conflict', 'unknown', 'failed'] as const
+/** The states of changes that are being sent or need a decision. */
+export const openStates = ['conflict', 'unknown', 'failed', 'blocked', 'queued', 'sending'] as const
 const changesShown = 10
 
 /** Runs per stream in the small plots. */

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { type WebhookStatus, webhookText } from '../../src/inspect/webhook.ts'
 import type { PageFacts } from '../../src/web/page-facts.ts'
-import { messagesSection } from '../../src/web/pages/messages.ts'
+import { messagesSection } from '../../src/web/pages/processes.ts'
 import { statusFacts } from './status-facts.ts'
 
 const now = new Date('2030-01-01T12:00:00Z')
@@ -37,9 +37,9 @@ describe('a webhook', () => {
     it(`that is ${facts.state ?? 'following'}: ${says}`, () => {
       expect(webhookText(webhook(facts), now)).toBe(says)
       const section = messagesSection({ status: statusFacts({ webhook: webhook(facts) }), now } as PageFacts)
-      expect(section.markup).toContain(`Webhook to https://hooks.test: ${says}`)
+      expect(section).toMatchObject({ markup: expect.stringContaining(`Webhook to https://hooks.test: ${says}`) })
     })
 
   it('that is not configured is not spoken of', () =>
-    expect(messagesSection({ status: statusFacts(), now } as PageFacts).markup).toBe(''))
+    expect(messagesSection({ status: statusFacts(), now } as PageFacts)).toBe(false))
 })

@@ -80,6 +80,33 @@ it('of a run, a change and a quarantined record show what is theirs', async () =
     expect((await pages.get(path)).status, path).toBe(404)
 })
 
+it('of changes and of quarantine list them, by state and by stream', async () => {
+  const open = await page('/changes')
+  expect(open).toContain(
+    `open 1 queued 1 Change State Operation Record Queued ${change} queued user.update`.replace(
+      ' Change',
+      ' Changes, the newest first Change',
+    ),
+  )
+  expect(await page('/changes?status=queued')).toContain(` ${change} queued user.update `)
+  expect(await page('/changes?status=failed')).toContain('No changes are failed.')
+  for (const path of ['/changes?status=no', '/changes?status=queued&status=failed'])
+    expect(await page(path)).toContain(` ${change} queued `)
+  const all = await query('select id, stream from sync.quarantine order by last_seen_at desc, id desc')
+  const listed = await page('/quarantine')
+  expect(listed).toContain(`all ${all.length} harbours 1 users 1`)
+  for (const { id } of all) expect(listed).toContain(` ${id} `)
+  const harbours = await page('/quarantine?stream=harbours')
+  expect(harbours).toContain(' 990001 ')
+  expect(harbours).not.toContain(' 990002 ')
+})
+
+it('join what has nothing to show in one line, at the end', async () => {
+  expect(await page('/streams/countries')).toMatch(
+    /No records are in quarantine\. The catalog knows every field of this stream\. As of [^.]* boat-mirror \S+ $/,
+  )
+})
+
 it('of the webhook shows whether the receiver accepts calls, and each attempt', async () => {
   const { pool } = mirror.app.database
   expect(await page('/webhook')).toContain('Nothing is sent because WEBHOOK_URL is not set.')
@@ -111,12 +138,19 @@ it('are all reached by links that lead somewhere, and show nobody', async () => 
     expect(answer.status, path).toBe(200)
     const markup = await answer.text()
     seen.set(path, markup)
-    const links = [...markup.matchAll(/href="(\/(?:streams|runs|changes|quarantine)\/[^"#]+)"/g)].map(([, to]) =>
+    const links = [...markup.matchAll(/href="(\/(?:streams|runs|changes|quarantine)[^"#]*)"/g)].map(([, to]) =>
       String(to),
     )
     open.push(...new Set(links.filter((to) => !seen.has(to) && !open.includes(to))))
   }
-  for (const path of ['/streams/rentals', '/streams/countries', `/runs/${held}`, `/changes/${change}`])
+  for (const path of [
+    '/streams/rentals',
+    '/streams/countries',
+    `/runs/${held}`,
+    `/changes/${change}`,
+    '/changes?status=queued',
+    '/quarantine?stream=users',
+  ])
     expect([...seen.keys()]).toContain(path)
   const all = [...seen.values()].join('\n')
   for (const secret of ['Secretname', 'hidden@person.example', ...people.map(({ email }) => String(email))])

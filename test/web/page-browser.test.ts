@@ -152,7 +152,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
         await page.keyboard.press('Tab')
         stops.push(await page.evaluate<string>(activeLabel))
       }
-      expect(stops.slice(0, 3)).toEqual(['Skip to the status', 'JSON', 'Metrics'])
+      expect(stops.slice(0, 3)).toEqual(['Skip to the content', 'Status', 'Changes'])
       expect(stops).toEqual(expect.arrayContaining(['rentals', 'companies', 'resource_slots']))
       expect(isDone()).toBe(true)
       await page.close()

@@ -5,7 +5,7 @@ import { forgetServer, listServers, noteServer, type Server } from '../../src/da
 import { createLogger } from '../../src/log.ts'
 import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
 import { startServe } from '../../src/serve/start.ts'
-import { servedSection } from '../../src/web/pages/served.ts'
+import { servedSection } from '../../src/web/pages/processes.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { openPages, type Pages, textOf } from './pages-rig.ts'
 
@@ -30,7 +30,8 @@ async function section(): Promise<string | null> {
 /** The same without the page, which reads once a second. */
 const rendered = async (): Promise<string> => {
   const servers = await listServers(mirror.app.database.pool)
-  return textOf(servedSection({ served: { servers, tokens: [] }, now: new Date() }).markup)
+  const section = servedSection({ served: { servers, tokens: [] }, now: new Date() })
+  return section === false ? '' : textOf(section.markup)
 }
 
 const elsewhere: Server = {

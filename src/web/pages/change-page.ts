@@ -1,18 +1,84 @@
-// The page of one change of the outbox: how it stands and what it waits for. Of what it writes only the names of fields: the
-// values, and the API's own words, may be about people. Pure.
+// The outbox: its section of the status page, the list of its changes, and the page of one. They show the names of the fields
+// that a change writes; the values and the API's messages may be personal. Pure.
 
 import { writeNamed } from '../../catalog/writes.ts'
-import { count, instant, relative } from '../../format.ts'
+import { count, counted, instant, relative } from '../../format.ts'
 import type { ChangeInfo, neighboursOf } from '../../outbox/inspect.ts'
 import { kindOf } from '../../outbox/kinds/kinds.ts'
 import type { Decision } from '../../sync/decisions.ts'
 import { changeActions } from '../actions.ts'
+import { openStates, type PageFacts } from '../page-facts.ts'
 import { commandRow } from '../parts/commands.ts'
 import { decisionSections } from '../parts/decisions.ts'
-import { cell, frame, headline, listing } from '../parts/frame.ts'
+import { cell, frame, headline, listing, type PageContext, type Section, stateBadge, table } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { changeTones } from '../parts/tones.ts'
-import type { PageContext } from './page-context.ts'
+
+/** The states of changes, those that need you first; and what each means. */
+const stateMeanings = {
+  conflict: 'the API has another value',
+  unknown: 'may or may not have taken effect',
+  failed: 'refused by the API',
+  blocked: 'depend on a change that did not succeed',
+  queued: 'waiting for their turn or the next attempt',
+  sending: 'being sent, or sent and not confirmed yet',
+  expired: 'not sent in time',
+  canceled: 'canceled before they were sent',
+  done: 'took effect',
+} as const satisfies Record<ChangeInfo['status'], string>
+
+const numberOf = ({ outbox }: PageFacts['status'], state: string): number => Number(outbox[state] ?? 0)
+
+/** A filter: all open changes, or those of one state. States without changes are missing. */
+function stateLinks(status: PageFacts['status'], shown: string | null): Html {
+  const links = Object.entries(stateMeanings)
+    .filter(([state]) => numberOf(status, state) > 0 || state === shown)
+    .map(
+      ([state, meaning]) =>
+        html`<a href="/changes?status=${state}" title="${meaning}"${state === shown && html` aria-current="page"`}>${state} ${count(numberOf(status, state))}</a> `,
+    )
+  return html`<nav aria-label="Changes by state"><a href="/changes"${shown === '' && html` aria-current="page"`}>open ${count(openStates.reduce((sum, state) => sum + numberOf(status, state), 0))}</a> ${links}</nav>`
+}
+
+const changesTable = (changes: readonly ChangeInfo[], now: Date): Html =>
+  table(
+    'Changes, the newest first',
+    ['Change', 'State', 'Operation', 'Record', 'Queued'],
+    changes.map(
+      (each) => html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>
+${cell('State', stateBadge(changeTones[each.status] ?? 'mute', each.status))}${cell('Operation', each.operation)}${cell('Record', each.aggregate)}${cell('Queued', relative(each.enqueued_at, now))}</tr>`,
+    ),
+  )
+
+/** The section of the status page: open changes, and how many there are in each state. */
+export function outboxSection({ status, changes, now }: PageFacts): Section {
+  if (Object.keys(stateMeanings).every((state) => state === 'done' || numberOf(status, state) === 0))
+    return { quiet: 'No changes to send.' }
+  const oldest = status.outbox.oldestQueuedAt
+  const open = numberOf(status, 'queued') + numberOf(status, 'sending') + numberOf(status, 'blocked')
+  const age = oldest instanceof Date ? `, the oldest queued ${relative(oldest, now)}` : ''
+  return html`<section aria-labelledby="outbox"><h2 id="outbox">Outbox</h2>
+<p class="note">${open === 0 ? 'No changes to send' : `${counted(open, 'change')} to send${age}`}.</p>${stateLinks(status, null)}
+${changes.length > 0 && changesTable(changes, now)}</section>`
+}
+
+/** The most changes that the list shows. */
+export const changesListed = 100
+
+/** The list of changes; `state` empty: the open ones. */
+export function renderChangesPage(
+  { status, now, version }: PageFacts,
+  { changes, state }: { readonly changes: readonly ChangeInfo[]; readonly state: string },
+): string {
+  const more = changes.length === changesListed && ` The newest ${changesListed} are shown.`
+  const sections = [
+    html`<section aria-labelledby="changes"><h1 id="changes">Changes</h1>
+<p class="note">Changes that programs queued for the API.${more}</p>${stateLinks(status, state)}
+${changes.length === 0 ? html`<p class="quiet">${state === '' ? 'No changes are open.' : `No changes are ${state}.`}</p>` : changesTable(changes, now)}
+${commandRow([`changes list${state === '' ? '' : ` --status ${state}`}`])}</section>`,
+  ]
+  return frame({ title: 'Changes', at: '/changes', now, version, sections })
+}
 
 export type ChangeDetails = {
   readonly change: ChangeInfo

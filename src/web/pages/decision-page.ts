@@ -10,16 +10,15 @@ import type { Preview } from '../../outbox/preview.ts'
 import type { Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'
 import type { ActionName } from '../actions.ts'
-import { cell, frame, headline, listing, type Tone } from '../parts/frame.ts'
+import { cell, frame, headline, listing, type PageContext, type Section, type Tone, table } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
-import type { PageContext } from './page-context.ts'
 
 /** What a decision is about, with all that is shown of it. */
 export type Subject = {
   /** The page of what it is about. */
   readonly back: string
   readonly title: string
-  readonly sections: readonly Html[]
+  readonly sections: readonly (Section | false)[]
   /** The input required besides the name. */
   readonly resultId?: 'asked' | 'needed'
 }
@@ -42,7 +41,7 @@ export const longestName = 60
 const shown = (value: unknown): string => oneLine(stringifyJson(value), 200)
 
 /** Both sides of a conflict. */
-function conflictSection({ conflict }: ChangeInfo): Html | false {
+function conflictSection({ conflict }: ChangeInfo): Section | false {
   if (conflict === null) return false
   return listing({
     id: 'conflict',
@@ -57,23 +56,22 @@ function conflictSection({ conflict }: ChangeInfo): Html | false {
 }
 
 /** What is sent, field by field. */
-export function sentSection({ method, path, body, fields, note }: Preview): Html {
-  const table = listing({
-    id: 'sent',
-    title: 'What is sent',
-    columns: ['Field', 'The API shows', 'Sent'],
-    rows: fields.map(
-      ({ field, from, to }) =>
-        html`<tr><th scope="row">${field}</th>${cell('The API shows', shown(from))}${cell('Sent', shown(to))}</tr>`,
-    ),
-    none: body === null ? 'Nothing would be sent.' : 'No field would change.',
-  })
-  return html`${table}<section aria-label="Request"><p><code>${method} ${path}</code></p>${note !== null && html`<p class="note">${oneLine(note, 500)}</p>`}</section>`
+function sentSection({ method, path, body, fields, note }: Preview): Html {
+  const rows = fields.map(
+    ({ field, from, to }) =>
+      html`<tr><th scope="row">${field}</th>${cell('The API shows', shown(from))}${cell('Sent', shown(to))}</tr>`,
+  )
+  const none = body === null ? 'Nothing would be sent.' : 'No field would change.'
+  return html`<section aria-labelledby="sent"><h2 id="sent">What is sent</h2>${
+    rows.length === 0
+      ? html`<p class="quiet">${none}</p>`
+      : table('What is sent', ['Field', 'The API shows', 'Sent'], rows)
+  }<p><code>${method} ${path}</code></p>${note !== null && html`<p class="note">${oneLine(note, 500)}</p>`}</section>`
 }
 
-const valuesSection = (id: string, title: string, values: Readonly<Record<string, unknown>>): Html =>
+const valuesSection = (title: string, values: Readonly<Record<string, unknown>>): Section =>
   listing({
-    id,
+    id: 'body',
     title,
     columns: ['Field', 'Value'],
     rows: Object.entries(values).map(
@@ -84,7 +82,7 @@ const valuesSection = (id: string, title: string, values: Readonly<Record<string
 
 type Neighbours = Awaited<ReturnType<typeof neighboursOf>>
 
-const blockedSection = ({ neededBy }: Neighbours): Html =>
+const blockedSection = ({ neededBy }: Neighbours): Section =>
   listing({
     id: 'blocked',
     title: 'Changes that wait for this one',
@@ -112,8 +110,7 @@ export function changeSubject(name: ActionName, { change, neighbours, preview, m
   const sections = [
     conflictSection(change),
     preview !== null && sentSection(preview),
-    preview === null &&
-      valuesSection('body', name === 'cancel' ? 'What is not sent' : 'What was sent', change.body ?? {}),
+    preview === null && valuesSection(name === 'cancel' ? 'What is not sent' : 'What was sent', change.body ?? {}),
     name === 'cancel' && blockedSection(neighbours),
     isMade &&
       Array.isArray(candidates) &&
@@ -124,7 +121,7 @@ export function changeSubject(name: ActionName, { change, neighbours, preview, m
         rows: candidates.map((each) => html`<tr>${cell('Record', shown(each))}</tr>`),
         none: 'No record was found.',
       }),
-  ].filter((each) => each !== false)
+  ]
   return {
     back: `/changes/${change.id}`,
     title: `change ${change.id}`,

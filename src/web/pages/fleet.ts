@@ -3,6 +3,7 @@
 import { count } from '../../format.ts'
 import type { FleetDay } from '../../inspect/fleet-calendar.ts'
 import type { PageFacts } from '../page-facts.ts'
+import type { Section } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { type HeatRow, heatMap } from '../parts/plots.ts'
 
@@ -53,12 +54,11 @@ function monthRow({ name, days }: Month): Html {
 }
 
 /** Twelve months, a square per day, darker where less is free; the same as a table of months. */
-export function fleetSection({ fleet, today }: PageFacts): Html {
+export function fleetSection({ fleet, today }: PageFacts): Section {
   const known = Math.max(0, ...fleet.map((day) => day.known))
+  if (known === 0) return { quiet: 'No calendar has been read yet.' }
   const grouped = byMonth(fleet)
   const scale = scaleOf(fleet)
-  if (known === 0)
-    return html`<section aria-labelledby="fleet"><h2 id="fleet">Fleet</h2><p class="quiet">No calendar has been read yet.</p></section>`
   const legend = [0, 1, 2, 3, 4, 5].map(
     (level) =>
       html`<svg width="14" height="14" aria-hidden="true"><rect class="heat-${level}" width="14" height="14" rx="3"/></svg>`,

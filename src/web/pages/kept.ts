@@ -4,7 +4,7 @@ import { count, counted, duration } from '../../format.ts'
 import { historyShown, type KeptDay } from '../../inspect/freshness-history.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { streamLink } from '../parts/commands.ts'
-import { cell } from '../parts/frame.ts'
+import { cell, type Section, table } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { type DayBar, dayStrip } from '../parts/plots.ts'
 
@@ -57,21 +57,24 @@ export function keptText(days: readonly KeptDay[]): string {
   const minutes = days.reduce((sum, day) => sum + day.minutes, 0)
   const minutesWithinTarget = days.reduce((sum, day) => sum + day.minutesWithinTarget, 0)
   return minutes === 0
-    ? 'Not measured yet: a worker checks once a minute.'
+    ? 'Freshness has not been measured yet. A worker checks it once a minute.'
     : `Within target ${percent({ minutes, minutesWithinTarget })} of the time measured in the last ${historyShown} days (UTC). Amber: below ${good * 100} % of a day; red: below ${fair * 100} %.`
 }
 
 /** The section of the status page: all streams together, and each as a row. */
-export function keptSection({ status: { freshnessHistory }, now }: PageFacts): Html {
+export function keptSection({ status: { freshnessHistory }, now }: PageFacts): Section {
   const { days, streams } = freshnessHistory
+  if (days.length === 0) return { quiet: keptText(days) }
   const rows = [...streams]
     .sort((a, b) => a.share - b.share || b.longestGap - a.longestGap)
     .map(
       (each) =>
         html`<tr><th scope="row">${streamLink(each.stream)}</th>${cell('Within target', percent(each))}${cell('Minutes missed', count(each.minutes - each.minutesWithinTarget))}${cell('Longest gap', gap(each))}</tr>`,
     )
-  const table = html`<details id="kept-streams"><summary>By stream</summary><div class="wide" tabindex="0" role="region" aria-label="Freshness kept by stream"><table><caption class="hidden">Share of minutes within target by stream, lowest first</caption>
-<thead><tr><th scope="col">Stream</th><th scope="col">Within target</th><th scope="col">Minutes missed</th><th scope="col">Longest gap</th></tr></thead><tbody>${rows}</tbody></table></div></details>`
   return html`<section aria-labelledby="kept"><h2 id="kept">Freshness kept</h2>
-<p class="note">${keptText(days)}</p>${days.length > 0 && html`${keptStrip(days, now)}${table}`}</section>`
+<p class="note">${keptText(days)}</p>${keptStrip(days, now)}<details id="kept-streams"><summary>By stream</summary>${table(
+    'Share of minutes within target by stream, lowest first',
+    ['Stream', 'Within target', 'Minutes missed', 'Longest gap'],
+    rows,
+  )}</details></section>`
 }

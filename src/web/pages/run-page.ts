@@ -7,10 +7,9 @@ import { countNames, type Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'
 import { commandRow, streamLink } from '../parts/commands.ts'
 import { decisionSections } from '../parts/decisions.ts'
-import { cell, frame, headline, listing } from '../parts/frame.ts'
+import { cell, frame, headline, listing, type PageContext } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { runTones } from '../parts/tones.ts'
-import type { PageContext } from './page-context.ts'
 
 const countsOf = (run: Run): readonly Html[] =>
   countNames
@@ -64,7 +63,7 @@ export function renderRunPage(
       title: 'What it read and changed',
       columns: ['What', 'Count'],
       rows: countsOf(run),
-      none: 'Nothing so far.',
+      none: 'Nothing has been read so far.',
     }),
     listing({
       id: 'tasks',
@@ -74,14 +73,14 @@ export function renderRunPage(
         (task) =>
           html`<tr><th scope="row">${task.kind}</th>${cell('State', task.status)}${cell('Count', count(task.tasks))}${cell('Attempts', count(task.attempts))}${cell('Error', task.error === null ? '' : oneLine(task.error, 240))}</tr>`,
       ),
-      none: 'No tasks. Tasks are kept for one day.',
+      none: 'No tasks are kept: they are deleted after a day.',
     }),
     listing({
       id: 'warnings',
       title: 'Warnings',
       columns: ['Warning'],
       rows: run.warnings.map((warning) => html`<tr>${cell('Warning', oneLine(warning, 500))}</tr>`),
-      none: 'None.',
+      none: 'The run has no warnings.',
     }),
     run.plan !== null &&
       listing({
@@ -102,5 +101,5 @@ export function renderRunPage(
         none: '',
       }),
   ]
-  return frame({ title: `Run ${run.id}`, now, version, sections: sections.filter((each) => each !== false) })
+  return frame({ title: `Run ${run.id}`, now, version, sections })
 }

@@ -6,17 +6,15 @@ import { firstSyncText } from '../../inspect/estimate.ts'
 import { usedText } from '../../inspect/quota.ts'
 import { verdictOf } from '../../inspect/verdict.ts'
 import type { PageFacts } from '../page-facts.ts'
-import { frame } from '../parts/frame.ts'
+import { frame, type PageContext } from '../parts/frame.ts'
 import { type Html, html, layout } from '../parts/html.ts'
+import { outboxSection } from './change-page.ts'
 import { fleetSection } from './fleet.ts'
 import { keptSection } from './kept.ts'
-import { messagesSection } from './messages.ts'
-import type { PageContext } from './page-context.ts'
-import { servedSection } from './served.ts'
+import { messagesSection, servedSection, workersSection } from './processes.ts'
 import { streamsSection } from './streams.ts'
 import { trafficSection } from './traffic.ts'
-import { attentionSection, nowSection, outboxSection } from './work.ts'
-import { workersSection } from './workers.ts'
+import { attentionSection, nowSection } from './work.ts'
 
 /** What is fresh and what runs, behind the sentence that says whether anything is wrong. */
 function detailOf({ status, freshness, running }: PageFacts): string {
@@ -71,7 +69,7 @@ ${placesList(facts)}</section>`,
     fleetSection(facts),
     workersSection(facts),
   ]
-  return frame({ title, now: facts.now, version: facts.version, sections, isHome: true })
+  return frame({ title, now: facts.now, version: facts.version, sections, at: '/' })
 }
 
 /** What is shown while the database does not answer; the page keeps trying. */

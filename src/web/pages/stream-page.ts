@@ -1,21 +1,19 @@
 // The page of one stream: how it stands, its runs, what of it is in quarantine, unknown fields, reads and endpoints. Pure.
 
-import { findStream, holdsPerson } from '../../catalog/catalog.ts'
 import { about, count, counted, duration, freshAsOf, instant, relative } from '../../format.ts'
 import type { StreamDetails } from '../../inspect/stream-details.ts'
 import type { Decision } from '../../sync/decisions.ts'
-import type { QuarantineFacts } from '../../sync/quarantine.ts'
 import type { Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'
 import type { ActionName } from '../actions.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { commandRow, streamLink } from '../parts/commands.ts'
 import { decisionSections } from '../parts/decisions.ts'
-import { cell, frame, headline, listing, type Tone } from '../parts/frame.ts'
+import { cell, frame, headline, listing, type PageContext, stateBadge, type Tone } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { freshnessTones, runTones } from '../parts/tones.ts'
 import { keptStrip, keptText } from './kept.ts'
-import type { PageContext } from './page-context.ts'
+import { quarantineTable } from './quarantine-page.ts'
 import { askerOf, kindOf } from './run-page.ts'
 import { endpointsTable, readsTable } from './traffic.ts'
 import { attentionItems } from './work.ts'
@@ -25,24 +23,12 @@ const changesOf = ({ inserted, updated, deleted }: Run): number => Number(insert
 function runRow(run: Run, now: Date): Html {
   const took = run.finished_at === null ? now : run.finished_at
   return html`<tr><th scope="row"><a href="/runs/${run.id}">${run.id}</a></th>
-${cell('State', html`<span class="state ${runTones[run.status] ?? 'mute'}">${run.status}</span>`)}
+${cell('State', stateBadge(runTones[run.status] ?? 'mute', run.status))}
 ${cell('Kind', `${kindOf(run)} (${askerOf(run)})`)}${cell('Started', relative(run.started_at, now))}
 ${cell('Took', duration((took.getTime() - run.started_at.getTime()) / 1_000))}
 ${cell('Changes', count(changesOf(run)))}${cell('Requests', count(Number(run.requests)))}
 ${cell('Error', run.error === null ? '' : oneLine(run.error, 160))}</tr>`
 }
-
-/** The reason for a quarantined record of a person may quote it: the page then names the command that shows it. */
-export function reasonOf({ stream, reason, id }: QuarantineFacts): string {
-  const known = findStream(stream) // a stream of another version may hold persons, too
-  return known === undefined || holdsPerson(known)
-    ? `may contain personal data: boat-mirror quarantine show ${id}`
-    : oneLine(reason, 240)
-}
-
-const badRow = (bad: QuarantineFacts, now: Date): Html =>
-  html`<tr><th scope="row"><a href="/quarantine/${bad.id}">${bad.id}</a></th>
-${cell('Key', oneLine(bad.key, 60))}${cell('Reason', reasonOf(bad))}${cell('Times', count(bad.times))}${cell('Last seen', relative(bad.lastSeenAt, now))}</tr>`
 
 function summary(facts: PageFacts, { stream }: StreamDetails): Html {
   const { status, freshness, running, now } = facts
@@ -59,7 +45,6 @@ function summary(facts: PageFacts, { stream }: StreamDetails): Html {
     title: stream.name,
     detail: `${state}${present === undefined ? '' : ', being read now'} · ${counted(rows, 'row')}${bad > 0 ? ` · ${count(bad)} in quarantine` : ''}`,
     facts: [
-      ['Holds', stream.comment],
       ['Parent', stream.parent === undefined ? null : streamLink(stream.parent)],
       ['As of', known === undefined ? null : freshAsOf(known, now)],
       ['Target', fresh?.targetS == null ? 'none' : about(fresh.targetS)],
@@ -99,7 +84,9 @@ export function renderStreamPage(
       `runs ${stream.name}`,
       `sync ${stream.name} --full`,
     ])}</section>`,
-    html`<section aria-labelledby="kept"><h2 id="kept">Freshness kept</h2><p class="note">${keptText(history)}</p>${history.length > 0 && keptStrip(history, now)}</section>`,
+    history.length === 0
+      ? { quiet: keptText(history) }
+      : html`<section aria-labelledby="kept"><h2 id="kept">Freshness kept</h2><p class="note">${keptText(history)}</p>${keptStrip(history, now)}</section>`,
     listing({
       id: 'runs',
       title: `Last ${counted(runs.length, 'run')}`,
@@ -110,13 +97,9 @@ export function renderStreamPage(
           ? `This stream has no runs of its own. It is read with ${stream.parent}.`
           : 'No runs yet.',
     }),
-    listing({
-      id: 'quarantine',
-      title: 'Quarantine',
-      columns: ['Record', 'Key', 'Reason', 'Times', 'Last seen'],
-      rows: quarantine.map((bad) => badRow(bad, now)),
-      none: 'No records are in quarantine.',
-    }),
+    quarantine.length === 0
+      ? { quiet: 'No records are in quarantine.' }
+      : html`<section aria-labelledby="quarantine"><h2 id="quarantine">Quarantine</h2>${quarantineTable(quarantine, now)}</section>`,
     listing({
       id: 'fields',
       title: 'Unknown fields',
@@ -127,11 +110,12 @@ export function renderStreamPage(
       ),
       none: 'The catalog knows every field of this stream.',
     }),
-    html`<section aria-labelledby="endpoints"><h2 id="endpoints">Endpoints</h2>${
-      called.length === 0
-        ? html`<p class="quiet">This stream has no endpoints of its own.</p>`
-        : endpointsTable(called, now)
-    }${reads.length > 0 && html`<p class="note">Endpoints that may return data that the mirror already has</p>${readsTable(reads, now)}`}</section>`,
+    called.length === 0
+      ? { quiet: 'This stream has no endpoints of its own.' }
+      : html`<section aria-labelledby="endpoints"><h2 id="endpoints">Endpoints</h2>${endpointsTable(called, now)}${
+          reads.length > 0 &&
+          html`<p class="note">Endpoints that may return data that the mirror already has</p>${readsTable(reads, now)}`
+        }</section>`,
   ]
-  return frame({ title: stream.name, now, version, sections: sections.filter((each) => each !== false) })
+  return frame({ title: stream.name, now, version, sections })
 }

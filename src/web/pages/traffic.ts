@@ -8,6 +8,7 @@ import { isFailing, wasAnswered } from '../../inspect/status.ts'
 import type { RepeatingRead } from '../../sync/due/reads.ts'
 import { oneLine } from '../../text.ts'
 import { type PageFacts, trafficShown } from '../page-facts.ts'
+import { cell, numberCell, stateBadge, table } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { columnPlot } from '../parts/plots.ts'
 
@@ -78,33 +79,36 @@ function latencyPlot(points: readonly TrafficPoint[]): Figure {
 function endpointRow(each: EndpointFacts, now: Date): Html {
   const failing = isFailing(each)
   const error = each.lastError === null ? '' : oneLine(each.lastError, 160)
+  const last =
+    each.calls === 0
+      ? stateBadge('mute', 'not called')
+      : stateBadge(failing ? 'bad' : 'ok', each.lastStatus ?? 'no answer')
   return html`<tr><th scope="row">${each.endpoint}</th>
-<td data-label="Calls" class="number">${count(each.calls)}</td>
-<td data-label="Failures" class="number">${count(each.failures)}</td>
-<td data-label="Last status"><span class="state ${each.calls === 0 ? 'mute' : failing ? 'bad' : 'ok'}">${each.calls === 0 ? 'not called' : (each.lastStatus ?? 'no answer')}</span></td>
-<td data-label="Last call">${relative(each.lastCalledAt, now) ?? 'never'}${failing && error !== '' && html` <span class="note">${error}</span>`}</td></tr>`
+${numberCell('Calls', count(each.calls))}${numberCell('Failures', count(each.failures))}${cell('Last status', last)}
+${cell('Last call', html`${relative(each.lastCalledAt, now) ?? 'never'}${failing && error !== '' && html` <span class="note">${error}</span>`}`)}</tr>`
 }
 
 const readTones = { redundant: 'ok', needed: 'warn', learning: 'mute' } as const
 
 const readRow = (read: RepeatingRead, now: Date): Html => html`<tr><th scope="row">${read.endpoint}</th>
-<td data-label="Same as">${read.sameAs}</td>
-<td data-label="State"><span class="state ${readTones[read.state]}">${read.state}</span> <span class="note">${relative(read.since, now)}</span></td>
-<td data-label="Compared" class="number">${count(read.compared)}</td>
-<td data-label="Differed" class="number">${count(read.differed)}</td>
-<td data-label="Skipped" class="number">${count(read.skipped)}</td></tr>`
+${cell('Same as', read.sameAs)}${cell('State', html`${stateBadge(readTones[read.state], read.state)} <span class="note">${relative(read.since, now)}</span>`)}
+${numberCell('Compared', count(read.compared))}${numberCell('Differed', count(read.differed))}${numberCell('Skipped', count(read.skipped))}</tr>`
 
 /** Endpoints with their calls and the last result. */
 export const endpointsTable = (endpoints: readonly EndpointFacts[], now: Date): Html =>
-  html`<div class="wide" tabindex="0" role="region" aria-label="Endpoints"><table><caption class="hidden">Read endpoints with their calls and the last result</caption>
-<thead><tr><th scope="col">Endpoint</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Failures</th><th scope="col">Last status</th><th scope="col">Last call</th></tr></thead>
-<tbody>${endpoints.map((each) => endpointRow(each, now))}</tbody></table></div>`
+  table(
+    'Read endpoints with their calls and the last result',
+    ['Endpoint', { number: 'Calls' }, { number: 'Failures' }, 'Last status', 'Last call'],
+    endpoints.map((each) => endpointRow(each, now)),
+  )
 
 /** Reads that may repeat others, and what is known of that. */
 export const readsTable = (reads: readonly RepeatingRead[], now: Date): Html =>
-  html`<div class="wide" tabindex="0" role="region" aria-label="Endpoints that may repeat others"><table><caption class="hidden">Endpoints that may return data that the mirror already has, whether they are skipped, and how many requests that saved</caption>
-<thead><tr><th scope="col">Endpoint</th><th scope="col">Same as</th><th scope="col">State</th><th scope="col" class="number">Compared</th><th scope="col" class="number">Differed</th><th scope="col" class="number">Skipped</th></tr></thead>
-<tbody>${reads.map((each) => readRow(each, now))}</tbody></table></div>`
+  table(
+    'Endpoints that may return data that the mirror already has, whether they are skipped, and how many requests that saved',
+    ['Endpoint', 'Same as', 'State', { number: 'Compared' }, { number: 'Differed' }, { number: 'Skipped' }],
+    reads.map((each) => readRow(each, now)),
+  )
 
 /** Plots of the last hours, all endpoints, and the reads that repeat others. */
 export function trafficSection({ status, traffic, now }: PageFacts): Html {

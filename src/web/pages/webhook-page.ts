@@ -4,9 +4,8 @@ import { count, counted, duration, instant, relative } from '../../format.ts'
 import { type WebhookStatus, webhookText } from '../../inspect/webhook.ts'
 import type { ListedDelivery } from '../../mirror/webhook-deliveries.ts'
 import { commandRow } from '../parts/commands.ts'
-import { cell, frame, headline, listing, type Tone } from '../parts/frame.ts'
+import { cell, frame, headline, listing, type PageContext, stateBadge, type Tone } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
-import type { PageContext } from './page-context.ts'
 
 const tones: Readonly<Record<WebhookStatus['state'], Tone>> = {
   waiting: 'mute',
@@ -46,7 +45,7 @@ function summary(webhook: WebhookStatus | null, now: Date): Html {
 
 const deliveryRow = ({ sentAt, id, changes, status, durationMs, error }: ListedDelivery): Html =>
   html`<tr><th scope="row" class="whole">${instant(sentAt)}</th>
-${cell('State', html`<span class="state ${error === null ? 'ok' : 'bad'}">${error === null ? 'accepted' : 'failed'}</span>`)}
+${cell('State', error === null ? stateBadge('ok', 'accepted') : stateBadge('bad', 'failed'))}
 ${cell('Status', status === null ? html`<span class="whole">no answer</span>` : String(status))}${cell('Changes', count(changes))}
 ${cell('Took', html`<span class="whole">${count(durationMs)} ms</span>`)}${cell('Error', error ?? '')}${cell('Id', html`<code class="whole">${id}</code>`)}</tr>`
 
@@ -64,6 +63,7 @@ export const renderWebhookPage = (
 ): string =>
   frame({
     title: 'Webhook',
+    at: '/webhook',
     now,
     version,
     sections: [

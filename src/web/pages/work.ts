@@ -1,4 +1,4 @@
-// Sections of the status page about work: what needs attention, what runs now, the outbox. Pure.
+// Sections of the status page about work: what needs attention, and what runs now. Pure.
 
 import { findStream } from '../../catalog/catalog.ts'
 import { count, counted, duration, relative } from '../../format.ts'
@@ -8,14 +8,15 @@ import type { AttentionItem } from '../../inspect/status.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { commandsHtml } from '../parts/commands.ts'
 import { decisionHint } from '../parts/decisions.ts'
+import type { PageContext, Section } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
-import { changeTones } from '../parts/tones.ts'
-import type { PageContext } from './page-context.ts'
 
-/** What needs attention, with the commands that help; empty when there is nothing. */
-export const attentionSection = ({ status: { attention }, now }: PageFacts, decides: PageContext['decides']): Html =>
-  html`<section aria-labelledby="people"><h2 id="people">Needs attention</h2>
-${attention.length === 0 ? html`<p class="quiet">Nothing needs your attention.</p>` : attentionItems(attention, now)}${attention.some(({ kind }) => decidable.has(kind)) && decisionHint(decides)}</section>`
+/** What needs attention, with the commands that help. */
+export const attentionSection = ({ status, now }: PageFacts, decides: PageContext['decides']): Section =>
+  status.attention.length === 0
+    ? { quiet: 'Nothing needs your attention.' }
+    : html`<section aria-labelledby="people"><h2 id="people">Needs attention</h2>
+${attentionItems(status.attention, now)}${status.attention.some(({ kind }) => decidable.has(kind)) && decisionHint(decides)}</section>`
 
 /** Items that are decided on the page of the change or the run. */
 const decidable: ReadonlySet<AttentionItem['kind']> = new Set(['held', 'conflict', 'unknown', 'failed'])
@@ -93,43 +94,4 @@ ${
     ? lastRuns(facts)
     : html`<p class="note">${counted(tasks.running, 'task')} running, ${count(tasks.waiting)} waiting${left !== null && `, ${left}`}</p><ul class="running">${items}</ul>`
 }</section>`
-}
-
-const states: readonly (readonly [string, string, string])[] = [
-  ['queued', 'Queued', 'waiting for their turn or the next attempt'],
-  ['sending', 'Sending', 'being sent, or sent and not confirmed yet'],
-  ['blocked', 'Blocked', 'depend on a change that did not succeed'],
-  ['conflict', 'Conflict', 'the API has another value'],
-  ['unknown', 'Unknown', 'may or may not have taken effect'],
-  ['failed', 'Failed', 'refused by the API'],
-  ['expired', 'Expired', 'not sent in time'],
-  ['canceled', 'Canceled', 'canceled before they were sent'],
-  ['done', 'Done', 'took effect'],
-]
-
-const toneOf = (state: string, number: number): string =>
-  number === 0 ? 'none' : state === 'failed' || state === 'conflict' || state === 'unknown' ? 'warn' : 'plain'
-
-/** The changes that are being sent or need a decision. */
-const changesTable = (changes: PageFacts['changes'], now: Date): Html =>
-  html`<div class="wide" tabindex="0" role="region" aria-label="Open changes"><table><caption class="hidden">Changes that are being sent, and those that need a decision</caption>
-<thead><tr><th scope="col">Change</th><th scope="col">State</th><th scope="col">Operation</th><th scope="col">Record</th><th scope="col">Queued</th></tr></thead>
-<tbody>${changes.map(
-    (each) => html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>
-<td data-label="State"><span class="state ${changeTones[each.status] ?? 'mute'}">${each.status}</span></td><td data-label="Operation">${each.operation}</td><td data-label="Record">${each.aggregate}</td><td data-label="Queued">${relative(each.enqueued_at, now)}</td></tr>`,
-  )}</tbody></table></div>`
-
-/** Depth and age of the outbox. */
-export function outboxSection({ status, changes, now }: PageFacts): Html {
-  const of = (state: string): number => Number(status.outbox[state] ?? 0)
-  const oldest = status.outbox.oldestQueuedAt
-  const open = of('queued') + of('sending') + of('blocked')
-  const age = oldest instanceof Date ? `, the oldest queued ${relative(oldest, now)}` : ''
-  const tiles = states.map(
-    ([state, name, meaning]) =>
-      html`<div class="tile ${toneOf(state, of(state))}"><dt title="${meaning}">${name}</dt><dd>${count(of(state))}</dd></div>`,
-  )
-  return html`<section aria-labelledby="outbox"><h2 id="outbox">Outbox</h2>
-<p class="note">${open === 0 ? 'No changes to send' : `${counted(open, 'change')} to send${age}`}.</p>
-<dl class="tiles">${tiles}</dl>${changes.length > 0 && changesTable(changes, now)}</section>`
 }

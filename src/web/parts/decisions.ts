@@ -3,8 +3,7 @@
 import { relative } from '../../format.ts'
 import type { Decision } from '../../sync/decisions.ts'
 import { type ActionName, actions } from '../actions.ts'
-import type { PageContext } from '../pages/page-context.ts'
-import { cell, listing } from './frame.ts'
+import { cell, listing, type PageContext, type Section } from './frame.ts'
 import { type Html, html } from './html.ts'
 
 /** What came of a decision. */
@@ -32,7 +31,7 @@ type Decidable = {
 export function decisionSections(
   { path, names, decisions }: Decidable,
   { decides, now }: Pick<PageContext, 'decides' | 'now'>,
-): readonly Html[] {
+): readonly (Section | false)[] {
   const links = html`<p class="actions">${names.map((name) => html`<a class="action" href="${path}/${name}">${actions[name].button} …</a> `)}</p>`
   const choices =
     names.length > 0 &&
@@ -49,5 +48,5 @@ export function decisionSections(
       ),
       none: '',
     })
-  return [choices, made].filter((each) => each !== false)
+  return [choices, made]
 }

@@ -38,7 +38,7 @@ function morph(from, to) {
 }
 
 async function refresh() {
-  const answer = await fetch(location.pathname, { headers: { accept: 'text/html' }, cache: 'no-store', signal: AbortSignal.timeout(15000) })
+  const answer = await fetch(location.pathname + location.search, { headers: { accept: 'text/html' }, cache: 'no-store', signal: AbortSignal.timeout(15000) })
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
   const fresh = page.getElementById('live')
   if (fresh === null) throw new Error('this is not the status page')

@@ -20,8 +20,8 @@ header,main{max-width:1220px;margin:0 auto;padding:0 20px}
 main:focus{outline:none}
 header{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:center;gap:4px 24px;padding-top:16px}
 .brand{margin:0;font-weight:650;letter-spacing:.01em}
-nav{display:flex;align-items:center;gap:18px}
-nav form{display:inline}
+nav{display:flex;flex-wrap:wrap;align-items:center;gap:4px 18px}
+[aria-current]{color:inherit;text-decoration:none;font-weight:650}
 a{color:var(--link);text-underline-offset:3px}
 a:focus-visible,button:focus-visible,summary:focus-visible,input:focus-visible,.wide:focus-visible{outline:3px solid var(--focus);outline-offset:2px;border-radius:3px}
 .skip{position:absolute;left:-999px}
@@ -72,7 +72,7 @@ td{overflow-wrap:anywhere}
 .streams tbody th a,.running .name{color:inherit;text-decoration-color:var(--line)}
 progress{width:100%;height:10px;accent-color:var(--busy)}
 .wide{overflow-x:auto}
-.wide+.note,.tiles+.wide{margin-top:16px}
+.wide+.note,nav+.wide{margin-top:16px}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 table.narrow{width:auto;min-width:220px}
 th,td{text-align:left;padding:5px 14px 5px 0;border-top:1px solid var(--line);vertical-align:middle;font-weight:400}
@@ -121,13 +121,6 @@ g:hover>rect.hit{fill:var(--mute-soft)}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(290px,1fr));gap:18px 28px;margin-top:8px}
 figure{margin:0;min-width:0}
 figcaption{min-height:44px;margin-bottom:4px}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(96px,1fr));gap:8px;margin:10px 0 0}
-.tile{border:1px solid var(--line);border-radius:8px;padding:8px 12px}
-.tile dt{color:var(--note);font-size:13px}
-.tile dd{margin:0;font-size:20px;line-height:1.3;font-weight:600;font-variant-numeric:tabular-nums}
-.tile.none dd{color:var(--note);font-weight:400}
-.tile.warn{border-color:var(--warn)}
-.tile.warn dd{color:var(--warn)}
 details{margin-top:14px}
 summary{cursor:pointer;color:var(--link)}
 details[open] summary{margin-bottom:8px}
@@ -160,7 +153,7 @@ h1{font-size:23px}h1[role=status]{font-size:18px}
 .wide td[data-label="State"]::before,.wide td[data-label="Last runs"]::before,.wide td[data-label="Last run"]::before,.wide td[data-label="Last status"]::before{content:none}
 td .plain,.wide td:empty{display:none}
 }
-@media (prefers-reduced-motion:no-preference){.state,.tile dd{transition:color .2s}}
+@media (prefers-reduced-motion:no-preference){.state{transition:color .2s}}
 @media (forced-colors:active){.state,.attention li{border:1px solid}}
 @media print{nav,#connection{display:none}section{break-inside:avoid}}
 `
