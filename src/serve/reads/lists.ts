@@ -18,14 +18,13 @@ import { createPlaces, type Start } from './places.ts'
 import { refuse } from './query.ts'
 import { createShapes } from './shapes.ts'
 import { assertMayRead, notKnown } from './states.ts'
-import type { Through } from './through.ts'
 import type { Handler } from './types.ts'
-import { createUnmirrored, type ListSource, tableOf } from './unmirrored.ts'
+import { isShown, type ListSource, tableOf, unmirroredSource } from './unmirrored.ts'
 
 type Page = {
   /** When the list was last complete; null: never. */
   readonly asOf: Date | null
-  /** Records of the list that cannot be mirrored. */
+  /** Records of the list that are in quarantine. */
   readonly bad: number
   /** Records that the whole list has, where that is counted anyway. */
   readonly counted: string | null
@@ -77,7 +76,7 @@ async function readPage(
   const [facts, about, records] = await readTogether(sync.database.pool, [
     {
       name: null,
-      text: `select s.as_of as "asOf", (select count(*) from sync.quarantine q where q.stream = s.stream)::int as bad,
+      text: `select s.as_of as "asOf", (select count(*) from sync.quarantine q where q.stream = s.stream and ${isShown})::int as bad,
           ${countsAll ? 'null' : countedSql(stream)} as counted
         from sync.streams s where s.stream = ${literal(stream.name)}`,
       values: [],
@@ -137,15 +136,11 @@ function pageBases({ sync }: ServeContext): (paging: PagingSettings) => Promise<
 }
 
 /** Makes the handlers of lists, which share what was found out of them. */
-export function createLists(
-  context: ServeContext,
-  through: Through,
-): (stream: StreamDef, endpoint: ReadEndpoint) => Handler | null {
+export function createLists(context: ServeContext): (stream: StreamDef, endpoint: ReadEndpoint) => Handler | null {
   const { sync, settings } = context
   const baseOf = pageBases(context)
   const shapes = createShapes(sync.database.pool)
   const places = createPlaces(sync.database, sync.log)
-  const unmirrored = createUnmirrored(context, through)
   return (stream, endpoint) => {
     const { reads } = stream
     if (reads.kind !== 'list' || reads.list !== endpoint || parentOf(stream) !== undefined) return null
@@ -177,7 +172,7 @@ export function createLists(
       let page = await readPage(context, stream, { caller, asked, window, start })
       const asOf = proven(stream, page, asked)
       if (page.bad > 0) {
-        const source = await unmirrored.source({ stream, caller, asked, asOf })
+        const source = await unmirroredSource(context, { stream, caller, asked })
         const whole = { ...start, after: null, skip: window?.offset ?? 0, total: null }
         page = await readPage(context, stream, { caller, asked, window, start: whole, source })
         proven(stream, page, asked)

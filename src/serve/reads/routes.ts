@@ -103,7 +103,7 @@ export const ageOf = (request: FastifyRequest): number | null => ages.get(reques
 export function registerReads(app: FastifyInstance, context: ServeContext): void {
   const through = createThrough(context.sync, context.settings.serveFreshLimit)
   const deps = { context, through }
-  const listHandler = createLists(context, through)
+  const listHandler = createLists(context)
   const handlerOf = (stream: StreamDef, endpoint: ReadEndpoint): Handler => {
     const handler =
       listHandler(stream, endpoint) ??

@@ -1,20 +1,19 @@
-// Records of a list that are in quarantine: the API is asked for each, alone, and it stands in the list as it was answered. So one
-// record that cannot be mirrored does not keep the others from being served, and is never skipped silently.
+// Records of a list that are in quarantine stand in it as they were received. So one record that cannot be mirrored does not keep
+// the others from being served, and is never skipped silently.
 
 import { convertValue } from '../../api/wire/convert.ts'
-import { type Json, stringifyJson } from '../../api/wire/json.ts'
+import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import { companyStreamOf } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
-import { isContentKey } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { identifier, literal } from '../../database/sql.ts'
+import { personRedaction } from '../../sync/details/embeds.ts'
 import { keyOf, valueAt } from '../../sync/records/project.ts'
 import type { ServeContext } from '../context.ts'
 import type { Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
 import type { ListQuery } from './list-query.ts'
 import { isErasedPerson, named, notKnown } from './states.ts'
-import type { Through } from './through.ts'
 
 /** Where the rows `t` of a list come from. */
 export type ListSource = {
@@ -29,103 +28,54 @@ export const tableOf = ({ name }: StreamDef): ListSource => ({
   text: 't._payload::text',
 })
 
-/** More of them are not asked for: then the list is not answered. */
-const mostAsked = 20
+/** A list with more of them is not answered: each adds to the statement. */
+const mostShown = 100
 
-/** `content`: a hash of the record as it was refused. */
-type Entry = { readonly key: string; readonly content: string }
+type Asked = { readonly stream: StreamDef; readonly caller: Caller; readonly asked: ListQuery }
 
-/** What the API answered of a record, null: it does not exist; and of which entry and list that holds. */
-type Answered = { readonly record: Json | null; readonly content: string; readonly asOf: number }
+/** The condition that the last complete sweep of stream `s` showed the entry `q`, or that a read after it did. */
+export const isShown = 'q.last_seen_at >= s.as_of'
 
-type Asked = {
-  readonly stream: StreamDef
-  readonly caller: Caller
-  readonly asked: ListQuery
-  /** When the list was complete. An answer that came later is as good for it. */
-  readonly asOf: Date
-}
+/** @throws Refusal 503 */
+const refuse = ({ name }: StreamDef, why: string): Refusal =>
+  notKnown(`Records of ${name} cannot be mirrored, and ${why}: boat-mirror quarantine list`)
 
-export type Unmirrored = {
-  /** The rows of the list with these records in them. @throws Refusal 503 where one is not known, or its place is not */
-  source(list: Asked): Promise<ListSource>
-}
-
-const cannotBe = (count: number | string, { name }: StreamDef): string =>
-  `${count} records of ${name} cannot be mirrored: boat-mirror quarantine list`
-
-/** Asks the API for what cannot be mirrored: once after each complete reading of the list, and when the entry's record changes. */
-export function createUnmirrored({ sync }: ServeContext, through: Through): Unmirrored {
-  const { timeZone } = sync.settings
-  const known = new Map<string, ReadonlyMap<string, Answered>>()
-
-  const entriesOf = async ({ name }: StreamDef): Promise<readonly Entry[]> => {
-    const { rows } = await sync.database.pool.query<Entry>(
-      'select key, md5(payload::text) as content from sync.quarantine where stream = $1 order by key limit $2',
-      [name, mostAsked + 1],
-    )
-    return rows
+/**
+ * The rows of a list with its quarantined records in them, as they were received.
+ * @throws Refusal 503 where a record may not be shown, or its place in the list is not known
+ */
+export async function unmirroredSource({ sync }: ServeContext, list: Asked): Promise<ListSource> {
+  const { stream, caller } = list
+  const { pool } = sync.database
+  // Only a row says to which company a record belongs.
+  if (caller.companies !== null && companyStreamOf(stream) !== undefined)
+    throw refuse(stream, 'they may belong to the companies of this token')
+  // A payload that jsonb refuses is stored as a JSON string of its text.
+  const { rows } = await pool.query<{ key: string; payload: string }>(
+    `select q.key, case jsonb_typeof(q.payload) when 'string' then q.payload #>> '{}' else q.payload::text end as payload
+     from sync.quarantine q join sync.streams s on s.stream = q.stream where q.stream = $1 and ${isShown} order by q.key limit $2`,
+    [stream.name, mostShown + 1],
+  )
+  if (rows.length > mostShown) throw refuse(stream, `there are more than ${mostShown}`)
+  const records = rows.map(({ key, payload }) => ({ key, record: parseJson(payload).value }))
+  for (const { key, record } of records) {
+    if (keyOf(stream, record, sync.settings.timeZone)?.join() !== key) throw refuse(stream, 'one has no id')
+    if (await isErasedPerson(pool, stream, [key])) throw refuse(stream, 'one is about a person who was erased')
   }
-
-  /** The API's record; undefined: it can be mirrored by now. */
-  const ask = async ({ stream, caller }: Asked, key: string): Promise<Json | null | undefined> => {
-    if (stream.reads.kind !== 'list' || isContentKey(key)) throw notKnown(cannotBe('Some', stream))
-    const { endpoint, param } = stream.reads.single
-    if (await isErasedPerson(sync.database.pool, stream, [key])) throw notKnown(cannotBe('Some', stream))
-    const said = await through.record(caller, { stream, endpoint, params: { [param]: key }, key })
-    const what = named(stream, [key])
-    if (said.kind === 'failed')
-      throw notKnown(`${what} cannot be mirrored, and the API could not be asked for it.`, said.retryAfterS)
-    if (said.kind === 'gone') return null
-    if (said.stored) return undefined
-    if (keyOf(stream, said.body, timeZone)?.join() !== key)
-      throw notKnown(`${what} cannot be mirrored, and the API answers another record for it.`)
-    return said.body
-  }
-
-  const answersOf = async (list: Asked): Promise<ReadonlyMap<string, Json | null>> => {
-    const { stream, asOf } = list
-    const before = known.get(stream.name)
-    const holds = ({ key, content }: Entry): boolean => {
-      const answer = before?.get(key)
-      return answer !== undefined && answer.content === content && answer.asOf === asOf.getTime()
-    }
-    const entries = await entriesOf(stream)
-    if (entries.length > mostAsked) throw notKnown(cannotBe(`More than ${mostAsked}`, stream))
-    const toAsk = entries.filter((entry) => !holds(entry))
-    const answers = new Map<string, Json | null | undefined>(
-      await Promise.all(
-        toAsk.map(async ({ key }): Promise<[string, Json | null | undefined]> => [key, await ask(list, key)]),
-      ),
-    )
-    // Asking may have changed the entries.
-    const now = new Map<string, Answered>()
-    for (const { key, content } of toAsk.length === 0 ? entries : await entriesOf(stream)) {
-      const record = answers.has(key) ? answers.get(key) : before?.get(key)?.record
-      if (record === undefined) throw notKnown(`${named(stream, [key])} has just changed.`, 1)
-      now.set(key, { record, content, asOf: asOf.getTime() })
-    }
-    known.set(stream.name, now)
-    return new Map([...now].map(([key, { record }]) => [key, record]))
-  }
-
-  return {
-    source: async (list) => {
-      const { stream, caller } = list
-      // Of which company the record is, only a row says.
-      if (caller.companies !== null && companyStreamOf(stream) !== undefined)
-        throw notKnown('A record that cannot be mirrored may belong to the companies of this token.')
-      const answers = await answersOf(list)
-      const records = [...answers].flatMap(([key, record]) =>
-        record === null ? [] : [placed(list, key, record, timeZone)],
-      )
-      return sourceOf(list, [...answers.keys()], records)
-    },
-  }
+  const redact = await personRedaction(pool, stream, records)
+  return sourceOf(
+    list,
+    records.map(({ key, record }) => placed(list, key, redact(record), sync.settings.timeZone)),
+  )
 }
 
 /** A record with the values that decide whether and where it stands in a list. */
-type Placed = { readonly values: readonly (string | null)[]; readonly day: string | null; readonly text: string }
+type Placed = {
+  readonly key: string
+  readonly values: readonly (string | null)[]
+  readonly day: string | null
+  readonly text: string
+}
 
 /** Columns that a list needs of each row. */
 const columnsOf = (stream: StreamDef, { order, uses }: ListQuery): readonly string[] => [
@@ -144,18 +94,18 @@ function placed({ stream, asked }: Asked, key: string, record: Json, timeZone: s
     return converted.text
   })
   const day = asked.range === null ? null : (valueAt(record, asked.range.path) ?? null)
-  return { values, day: typeof day === 'string' ? day : null, text: stringifyJson(record) }
+  return { key, values, day: typeof day === 'string' ? day : null, text: stringifyJson(record) }
 }
 
-/** The rows of the table without those of these keys, and the records. */
-function sourceOf({ stream, asked }: Asked, keys: readonly string[], records: readonly Placed[]): ListSource {
+/** The rows of the table without those of the records, and the records. */
+function sourceOf({ stream, asked }: Asked, records: readonly Placed[]): ListSource {
   const columns = columnsOf(stream, asked)
   const [key = ''] = stream.key
   return {
     text: 'coalesce(t._text, t._payload::text)',
     from: (parameter) => {
       const own = columns.map((name) => `m.${identifier(name)}`).join(', ')
-      const given = parameter(JSON.stringify(keys))
+      const given = parameter(JSON.stringify(records.map((each) => each.key)))
       const added = records.map(({ values, day, text }) => {
         const cells = columns.map((name, index) => {
           const value = values[index] ?? null
