@@ -1,12 +1,40 @@
-// The alerts as operators see them: whether the receiver accepts them, and how many conditions are open.
+// Alerts: the conditions that were sent (sync.alerts), whether the receiver accepts them, and how many are open.
 
 import type { Config } from '../config.ts'
 import { type SenderState, senderState } from '../database/senders.ts'
-import type { Queryable } from '../database/sql.ts'
+import { on, type Queryable } from '../database/sql.ts'
 import { counted, relative } from '../format.ts'
 import { shownReceiver } from '../text.ts'
-import { storedConditions } from './alert-conditions.ts'
 import { unsent } from './webhook.ts'
+
+export type StoredCondition = {
+  readonly kind: string
+  readonly about: string
+  readonly since: Date
+  readonly told: boolean
+  readonly goneSince: Date | null
+}
+
+/** All stored conditions, the oldest first. */
+export async function storedConditions(db: Queryable): Promise<readonly StoredCondition[]> {
+  return await on(db)
+    .selectFrom('sync.alerts')
+    .select(['kind', 'about', 'since', 'told', 'gone_since as goneSince'])
+    .orderBy('since')
+    .orderBy('kind')
+    .orderBy('about')
+    .execute()
+}
+
+/** Stores these conditions and deletes all others. */
+export async function saveConditions(db: Queryable, conditions: readonly StoredCondition[]): Promise<void> {
+  await on(db).deleteFrom('sync.alerts').execute()
+  if (conditions.length === 0) return
+  await on(db)
+    .insertInto('sync.alerts')
+    .values(conditions.map(({ goneSince, ...condition }) => ({ ...condition, gone_since: goneSince })))
+    .execute()
+}
 
 export type AlertsStatus = Omit<SenderState, 'failingS'> & {
   /** Scheme and host: the rest of the address is a secret. */

@@ -7,9 +7,9 @@ import { oneLine } from '../text.ts'
 import type { AttentionKind } from './attention-kinds.ts'
 import { describeConsumer } from './consumers.ts'
 import { describeHolder } from './feed-holders.ts'
-import type { StreamFreshness } from './page-queries.ts'
 import { reachedEarly, usedText } from './quota.ts'
 import type { AttentionItem, StatusFacts } from './status.ts'
+import type { StreamFreshness } from './streams.ts'
 
 type Facts = Omit<StatusFacts, 'attention'>
 

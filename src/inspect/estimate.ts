@@ -11,8 +11,8 @@ import {
   type RowsOf,
   recordsWithDetails,
 } from '../sync/read-costs.ts'
-import type { StreamStatus } from './queries.ts'
-import type { OpenRun, OpenWork } from './work-queries.ts'
+import type { OpenRun, OpenWork } from './open-work.ts'
+import type { StreamStatus } from './streams.ts'
 
 export type Estimate = {
   /** Requests of open syncs that were made. */

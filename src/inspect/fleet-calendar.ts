@@ -1,7 +1,36 @@
-// The fleet's availability by day, from the calendars of its resources. Pure.
+// The fleet's availability by day, from the calendars of its resources.
 
+import type { NotNull } from 'kysely'
 import { addDays } from '../clock.ts'
-import type { CalendarYear } from './page-queries.ts'
+import { on, type Queryable } from '../database/sql.ts'
+
+export type CalendarYear = {
+  readonly year: number
+  /** One character per day from 1 January: 0 free, 1 full. */
+  readonly days: string
+}
+
+/** Changes whenever calendars were read again: the last run of their stream. */
+export async function calendarVersion(db: Queryable): Promise<string> {
+  const stream = await on(db)
+    .selectFrom('sync.streams')
+    .select('last_run_id')
+    .where('stream', '=', 'resource_availability_years')
+    .executeTakeFirst()
+  return stream?.last_run_id ?? ''
+}
+
+/** The calendars of all resources for these years. */
+export async function calendarYears(db: Queryable, years: readonly number[]): Promise<readonly CalendarYear[]> {
+  return await on(db)
+    .selectFrom('mirror.resource_availability_years')
+    .select((eb) => [eb.cast<number>('year', 'int4').as('year'), 'days'])
+    .where('_deleted_at', 'is', null)
+    .where('days', 'is not', null)
+    .where('year', 'in', years.map(String))
+    .$narrowType<{ days: NotNull }>()
+    .execute()
+}
 
 export type FleetDay = {
   /** `YYYY-MM-DD`. */

@@ -19,27 +19,20 @@ import { listUnknownFields } from '../sync/unknown-fields.ts'
 import { shownAddress } from '../text.ts'
 import { alertsStatus } from './alerts.ts'
 import { itemOf, whatNeedsPeople } from './attention.ts'
+import { endpointFacts } from './calls.ts'
 import { consumerStatus } from './consumers.ts'
+import { databaseClock, databaseFacts } from './database.ts'
 import { estimateOf } from './estimate.ts'
 import { feedHolders } from './feed-holders.ts'
-import { freshnessHistory } from './freshness-history.ts'
 import { goneRoles } from './gone-roles.ts'
-import { freshnessFacts } from './page-queries.ts'
-import {
-  backlog,
-  databaseClock,
-  databaseFacts,
-  endpointFacts,
-  outboxFacts,
-  type StreamState,
-  type StreamStatus,
-  streamStatus,
-} from './queries.ts'
+import { openWork } from './open-work.ts'
+import { outboxFacts } from './outbox.ts'
 import { quotaStatus } from './quota.ts'
 import { overlapsToCome, rentalDoubts } from './report-queries.ts'
+import { backlog } from './runs.ts'
 import type { StatusFacts } from './status.ts'
+import { freshnessFacts, freshnessHistory, type StreamState, type StreamStatus, streamStatus } from './streams.ts'
 import { webhookStatus } from './webhook.ts'
-import { openWork } from './work-queries.ts'
 
 /** Reads everything; the parts are read one after the other and may differ by moments. */
 export async function readStatus(

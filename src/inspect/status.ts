@@ -7,14 +7,15 @@ import type { HeldRun } from '../sync/runs/sweeps.ts'
 import type { ListedField } from '../sync/unknown-fields.ts'
 import type { AlertsStatus } from './alerts.ts'
 import type { AttentionKind } from './attention-kinds.ts'
+import type { EndpointFacts } from './calls.ts'
 import type { ConsumerStatus } from './consumers.ts'
 import type { Estimate } from './estimate.ts'
 import type { FeedHolder } from './feed-holders.ts'
-import type { FreshnessHistory } from './freshness-history.ts'
 import type { GoneRole } from './gone-roles.ts'
-import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
 import type { QuotaStatus } from './quota.ts'
 import type { Overlaps, RentalDoubts } from './report-queries.ts'
+import type { Backlog } from './runs.ts'
+import type { FreshnessHistory, StreamStatus } from './streams.ts'
 import type { WebhookStatus } from './webhook.ts'
 
 /** A condition that needs attention, with commands that can be typed unchanged. */
@@ -104,9 +105,3 @@ export type StatusFacts = {
   /** What stays as it is until you act, the most urgent first. */
   readonly attention: readonly AttentionItem[]
 }
-
-/** Was this endpoint ever answered with success? */
-export const wasAnswered = ({ calls, failures }: EndpointFacts): boolean => calls > failures
-
-/** Did the last call of this endpoint fail? 404 and 410 are answers, and so is the refusal of what was only tried. */
-export const isFailing = ({ lastError }: EndpointFacts): boolean => lastError !== null

@@ -3,9 +3,9 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findStream } from '../catalog/catalog.ts'
-import { databaseClock } from '../inspect/queries.ts'
-import { runDetails } from '../inspect/run-details.ts'
-import { streamDetails } from '../inspect/stream-details.ts'
+import { databaseClock } from '../inspect/database.ts'
+import { runDetails } from '../inspect/runs.ts'
+import { streamDetails } from '../inspect/streams.ts'
 import { deliveriesKept } from '../mirror/history.ts'
 import { listDeliveries } from '../mirror/webhook-deliveries.ts'
 import { findChange, listChanges, neighboursOf } from '../outbox/inspect.ts'

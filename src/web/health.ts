@@ -4,8 +4,7 @@
 import type { FastifyInstance } from 'fastify'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, type ErrorCode } from '../errors.ts'
-import { freshnessFacts } from '../inspect/page-queries.ts'
-import type { Freshness } from '../inspect/queries.ts'
+import { type Freshness, freshnessFacts } from '../inspect/streams.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
 import { type OperatorContext, sharedRead } from './context.ts'
 

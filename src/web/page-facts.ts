@@ -2,23 +2,26 @@
 
 import { dateIn } from '../clock.ts'
 import { listServers, type ServerStatus } from '../database/servers.ts'
-import { countFleet, type FleetDay, shownRange, yearsOf } from '../inspect/fleet-calendar.ts'
+import { type TrafficPoint, trafficPoints } from '../inspect/calls.ts'
+import { databaseClock } from '../inspect/database.ts'
 import {
   calendarVersion,
   calendarYears,
+  countFleet,
+  type FleetDay,
+  shownRange,
+  yearsOf,
+} from '../inspect/fleet-calendar.ts'
+import {
   type FinishedRun,
-  freshnessFacts,
   openTasks,
   type RunningRun,
   recentRuns,
   runningRuns,
-  type StreamFreshness,
-  type TrafficPoint,
-  trafficPoints,
   waitingStreams,
-} from '../inspect/page-queries.ts'
-import { databaseClock } from '../inspect/queries.ts'
+} from '../inspect/runs.ts'
 import type { StatusFacts } from '../inspect/status.ts'
+import { freshnessFacts, type StreamFreshness } from '../inspect/streams.ts'
 import { type ChangeInfo, listChanges } from '../outbox/inspect.ts'
 import { type ListedToken, listTokens } from '../serve/access/tokens.ts'
 import type { OperatorContext } from './context.ts'

@@ -3,9 +3,10 @@
 
 import type { PoolClient } from 'pg'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { runningRuns } from '../../src/inspect/page-queries.ts'
-import { backlog, outboxFacts, streamStatus } from '../../src/inspect/queries.ts'
+import { outboxFacts } from '../../src/inspect/outbox.ts'
 import { recordHistory } from '../../src/inspect/record-queries.ts'
+import { backlog, runningRuns } from '../../src/inspect/runs.ts'
+import { streamStatus } from '../../src/inspect/streams.ts'
 import { addUpRowChanges, liveRows } from '../../src/mirror/kept-counts.ts'
 import { forgetRecords, saveRecords } from '../../src/mirror/records.ts'
 import type { TableWrite } from '../../src/mirror/rows.ts'

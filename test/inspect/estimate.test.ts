@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { type Estimate, estimateOf } from '../../src/inspect/estimate.ts'
-import type { OpenRun, OpenWork } from '../../src/inspect/work-queries.ts'
+import type { OpenRun, OpenWork } from '../../src/inspect/open-work.ts'
 
 const settings = readConfig({ READ_ECONOMY: 'off' }, '/nonexistent')
 

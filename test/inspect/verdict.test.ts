@@ -3,8 +3,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { attentionKinds } from '../../src/inspect/attention-kinds.ts'
-import type { StreamStatus } from '../../src/inspect/queries.ts'
 import type { AttentionItem, StatusFacts } from '../../src/inspect/status.ts'
+import type { StreamStatus } from '../../src/inspect/streams.ts'
 import { verdictOf } from '../../src/inspect/verdict.ts'
 import { statusFacts } from './status-facts.ts'
 

@@ -4,7 +4,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config.ts'
-import { freshnessHistory, streamHistory } from '../../src/inspect/freshness-history.ts'
+import { freshnessHistory, streamHistory } from '../../src/inspect/streams.ts'
 import { startFreshnessChecks } from '../../src/jobs/freshness-checks.ts'
 import { checkFreshness, saveFreshnessDays } from '../../src/jobs/freshness-days.ts'
 import { afterCheck, type FreshnessDay, type Look, minutesOfDay } from '../../src/jobs/freshness-minutes.ts'

@@ -6,18 +6,13 @@ import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
+import { endpointFacts, trafficPoints } from '../../src/inspect/calls.ts'
 import { feedHolders } from '../../src/inspect/feed-holders.ts'
-import {
-  freshnessFacts,
-  openTasks,
-  recentRuns,
-  runningRuns,
-  trafficPoints,
-  waitingStreams,
-} from '../../src/inspect/page-queries.ts'
-import { backlog, endpointFacts, outboxFacts, streamStatus } from '../../src/inspect/queries.ts'
+import { openWork } from '../../src/inspect/open-work.ts'
+import { outboxFacts } from '../../src/inspect/outbox.ts'
 import { recordHistory } from '../../src/inspect/record-queries.ts'
-import { openWork } from '../../src/inspect/work-queries.ts'
+import { backlog, openTasks, recentRuns, runningRuns, waitingStreams } from '../../src/inspect/runs.ts'
+import { freshnessFacts, streamStatus } from '../../src/inspect/streams.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import { addUpRowChanges, liveRows } from '../../src/mirror/kept-counts.ts'
 import { forgetRecords, saveRecords } from '../../src/mirror/records.ts'

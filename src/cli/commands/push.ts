@@ -2,7 +2,7 @@
 
 import { messageOf } from '../../errors.ts'
 import { counted, relative } from '../../format.ts'
-import { outboxFacts } from '../../inspect/queries.ts'
+import { outboxFacts } from '../../inspect/outbox.ts'
 import { stringifyJson } from '../../json/plain.ts'
 import type { Logger } from '../../log.ts'
 import { copiedChanges } from '../../outbox/former.ts'

@@ -1,7 +1,7 @@
 // How long the streams met their targets: a strip of 90 days, and what it says as a table. Pure.
 
 import { count, counted, duration } from '../../format.ts'
-import { historyShown, type KeptDay } from '../../inspect/freshness-history.ts'
+import { historyShown, type KeptDay } from '../../inspect/streams.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { streamLink } from '../parts/commands.ts'
 import { cell, type Section, table } from '../parts/frame.ts'

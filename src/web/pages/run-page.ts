@@ -1,7 +1,7 @@
 // The page of one run: what it read and changed, its tasks, what it warned of, the deletions that it holds back. Pure.
 
 import { count, counted, duration, instant } from '../../format.ts'
-import { planFacts, type RunDetails } from '../../inspect/run-details.ts'
+import { planFacts, type RunDetails } from '../../inspect/runs.ts'
 import type { Decision } from '../../sync/decisions.ts'
 import { countNames, type Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'

@@ -1,7 +1,7 @@
 // The page of one stream: how it stands, its runs, what of it is in quarantine, unknown fields, reads and endpoints. Pure.
 
 import { about, count, counted, duration, freshAsOf, instant, relative } from '../../format.ts'
-import type { StreamDetails } from '../../inspect/stream-details.ts'
+import type { StreamDetails } from '../../inspect/streams.ts'
 import type { Decision } from '../../sync/decisions.ts'
 import type { Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'

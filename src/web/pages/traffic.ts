@@ -1,10 +1,7 @@
 // The section of the status page about the API: rate, errors and latency over hours, and every endpoint. Pure.
 
 import { count, counted, duration, relative } from '../../format.ts'
-import type { TrafficPoint } from '../../inspect/page-queries.ts'
-import type { EndpointFacts } from '../../inspect/queries.ts'
-import { readsSummary } from '../../inspect/reads.ts'
-import { isFailing, wasAnswered } from '../../inspect/status.ts'
+import { type EndpointFacts, isFailing, readsSummary, type TrafficPoint, wasAnswered } from '../../inspect/calls.ts'
 import type { RepeatingRead } from '../../sync/due/reads.ts'
 import { oneLine } from '../../text.ts'
 import { type PageFacts, trafficShown } from '../page-facts.ts'

@@ -3,7 +3,7 @@
 import { findStream } from '../../catalog/catalog.ts'
 import { count, counted, duration, relative } from '../../format.ts'
 import { timeLeft } from '../../inspect/estimate.ts'
-import type { RunningRun } from '../../inspect/page-queries.ts'
+import type { RunningRun } from '../../inspect/runs.ts'
 import type { AttentionItem } from '../../inspect/status.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { commandsHtml } from '../parts/commands.ts'

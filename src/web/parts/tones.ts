@@ -1,6 +1,6 @@
 // The colours of states, the same on every page.
 
-import type { Freshness } from '../../inspect/queries.ts'
+import type { Freshness } from '../../inspect/streams.ts'
 import type { Tone } from './frame.ts'
 
 /** How fresh a stream is. */

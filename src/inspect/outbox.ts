@@ -1,0 +1,55 @@
+// The outbox: how many changes are in each state. Reads only.
+
+import { sql } from 'kysely'
+import { on, type Queryable } from '../database/sql.ts'
+import { doneChanges } from '../mirror/kept-counts.ts'
+
+type OutboxFacts = {
+  /** How many changes are in each state; states without changes are missing. */
+  readonly counts: Readonly<Record<string, number>>
+  /** The oldest change in each of these states, by its id. */
+  readonly first: Readonly<Record<string, number>>
+  /** When the first of those in each state was settled; states of unsettled changes are missing. */
+  readonly settledSince: Readonly<Record<string, Date>>
+  /** When the oldest queued change was enqueued. */
+  readonly oldestQueuedAt: Date | null
+}
+
+/**
+ * States by the index that finds their changes: open ones, and those after which nothing follows without a decision.
+ */
+const indexedStates = [
+  ['queued', 'sending', 'conflict', 'unknown'],
+  ['failed', 'expired', 'canceled', 'blocked'],
+] as const
+
+/** What is in the outbox; of what is done only the number is read. */
+export async function outboxFacts(db: Queryable): Promise<OutboxFacts> {
+  const rows = (await Promise.all(indexedStates.map((states) => changesIn(db, states)))).flat()
+  const done = await doneChanges(db)
+  const counts = rows.map(({ status, count }) => [status, count] as const)
+  return {
+    counts: Object.fromEntries([...counts, ['done', done]]),
+    first: Object.fromEntries(rows.map(({ status, first }) => [status, Number(first)])),
+    settledSince: Object.fromEntries(
+      rows.flatMap(({ status, settled }) => (settled === null ? [] : [[status, settled]])),
+    ),
+    oldestQueuedAt: rows.find(({ status }) => status === 'queued')?.oldest ?? null,
+  }
+}
+
+const changesIn = (db: Queryable, states: readonly string[]) =>
+  on(db)
+    .selectFrom('outbox.queue')
+    .select((eb) => [
+      'status',
+      eb.fn.min('id').as('first'),
+      eb.fn.min('enqueued_at').as('oldest'),
+      eb.fn.min('settled_at').as('settled'),
+    ])
+    .select(sql<number>`count(*)::int`.as('count'))
+    // As in the predicates of the indexes, which parameters would not match.
+    .where(sql<boolean>`status in (${sql.join(states.map((state) => sql.lit(state)))})`)
+    .groupBy('status')
+    .orderBy('status')
+    .execute()

@@ -1,0 +1,195 @@
+// Streams: schedule, freshness now and by day, and what the page of one shows. Reads only.
+
+import { type NotNull, sql } from 'kysely'
+import { findStream, readsOf } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { on, type Queryable } from '../database/sql.ts'
+import { type QuarantineFacts, quarantineFacts } from '../sync/quarantine.ts'
+import { listRuns, type Run, type RunStatus } from '../sync/runs/runs.ts'
+
+/** The states of report.freshness, whose comment explains them. */
+export type Freshness = 'fresh' | 'late' | 'unknown' | 'failing' | 'reading' | 'off'
+
+/** The same and more: `held`: deletions need a decision; `off`: also by the settings. */
+export type StreamState = Freshness | 'held'
+
+export type StreamStatus = {
+  readonly stream: string
+  readonly asOf: Date | null
+  /** The same of its hot window: records that are new, and those that happen soon; null: it has none, or it was never read. */
+  readonly hotAsOf: Date | null
+  /** Live rows, as counted when a run last ended. */
+  readonly rows: number
+  /** Rows so far, while the stream is read for the first time; null at other times, and of what is read inside another. */
+  readonly rowsSoFar: number | null
+  readonly lastRunId: number | null
+  readonly nextDueAt: Date | null
+  readonly intervalS: number | null
+  /** The configured target, or what its schedule allows; null: neither is there. */
+  readonly targetS: number | null
+  /** What its age is measured from: `hotAsOf` where the target is configured, else `asOf`. */
+  readonly countsAsOf: Date | null
+  readonly state: StreamState
+  /** Since when it is not to be read, and who decided that; null: it is read. */
+  readonly paused: { readonly since: Date; readonly who: string } | null
+  /** How the last complete run stands or ended; null: there was none. */
+  readonly lastRunStatus: RunStatus | null
+}
+
+/** Streams with their schedule, their freshness and their last run, in the order of their names. */
+export async function streamStatus(db: Queryable): Promise<readonly StreamStatus[]> {
+  const rows = await on(db)
+    .selectFrom('sync.streams as s')
+    .innerJoin('report.freshness as f', 'f.stream', 's.stream')
+    // The running complete run, or the one that ended last: earlier ones are irrelevant.
+    .leftJoin('sync.runs as r', (join) =>
+      join
+        .onRef('r.stream', '=', 's.stream')
+        .on((eb) =>
+          eb(
+            'r.id',
+            '=',
+            eb.fn.coalesce(
+              eb
+                .selectFrom('sync.runs as g')
+                .select('g.id')
+                .whereRef('g.stream', '=', 's.stream')
+                .where('g.status', '=', sql.lit('running'))
+                .where('g.hot', '=', false)
+                .where('g.record_key', 'is', null),
+              's.last_run_id',
+            ),
+          ),
+        ),
+    )
+    .leftJoin('sync.decisions as d', 'd.id', 's.paused_by')
+    .select((eb) => [
+      's.stream',
+      's.as_of as asOf',
+      's.hot_as_of as hotAsOf',
+      eb.cast<number>('s.rows', 'float8').as('rows'),
+      eb.cast<number | null>('s.last_run_id', 'float8').as('lastRunId'),
+      sql<Date | null>`case when s.paused_by is null then s.next_due_at end`.as('nextDueAt'),
+      eb.cast<number | null>('s.interval_s', 'float8').as('intervalS'),
+      eb.cast<number | null>('f.target_s', 'float8').as('targetS'),
+      'f.counts_as_of as countsAsOf',
+      eb.ref('f.state').$castTo<Freshness>().as('state'),
+      'r.status as lastRunStatus',
+      'd.at as pausedSince',
+      'd.who as pausedBy',
+      sql<number>`coalesce(r.total, r.read)::float8`.as('listed'),
+      sql<number>`(s.rows + r.inserted - r.deleted)::float8`.as('written'),
+    ])
+    .orderBy('s.stream')
+    .execute()
+  return rows.map(({ listed, written, pausedSince, pausedBy, ...stream }) => {
+    const isFirst = stream.asOf === null && stream.lastRunStatus === 'running'
+    // A run also counts what it writes of records inside its own.
+    const isList = findStream(stream.stream)?.reads.kind === 'list'
+    const paused = pausedSince === null || pausedBy === null ? null : { since: pausedSince, who: pausedBy }
+    return { ...stream, paused, rowsSoFar: isFirst ? (isList ? listed : written) : null }
+  })
+}
+
+export type StreamFreshness = {
+  readonly stream: string
+  readonly state: Freshness
+  readonly targetS: number | null
+  readonly lastRunStatus: string | null
+  readonly lastError: string | null
+}
+
+/** How fresh each stream is: report.freshness says it, here and everywhere. */
+export async function freshnessFacts(db: Queryable): Promise<readonly StreamFreshness[]> {
+  return await on(db)
+    .selectFrom('report.freshness as f')
+    .select((eb) => [
+      'stream',
+      eb.ref('f.state').$castTo<Freshness>().as('state'),
+      eb.cast<number | null>('target_s', 'float8').as('targetS'),
+      'last_run_status as lastRunStatus',
+      'last_error as lastError',
+    ])
+    .$narrowType<{ stream: NotNull }>()
+    .orderBy('stream')
+    .execute()
+}
+
+/** Days that are shown: today, and those before it. */
+export const historyShown = 90
+
+type Kept = {
+  readonly minutes: number
+  readonly minutesWithinTarget: number
+  readonly share: number
+  /** In minutes. */
+  readonly longestGap: number
+}
+
+/** One day, of one stream or of all together. */
+export type KeptDay = Kept & { readonly day: string }
+
+/** The days that are shown. */
+export type FreshnessHistory = {
+  /** Minutes of all streams by day, oldest first; days without counted minutes are missing. */
+  readonly days: readonly KeptDay[]
+  /** Minutes of all days by stream, in the order of their names. */
+  readonly streams: readonly (Kept & { readonly stream: string })[]
+}
+
+const shownSince = sql<string>`(clock_timestamp() at time zone 'UTC')::date - ${sql.lit(historyShown - 1)}::int`
+
+/** All streams. */
+export async function freshnessHistory(db: Queryable): Promise<FreshnessHistory> {
+  const { rows } = await db.query<Kept & { day: string | null; stream: string | null }>(
+    `select day::text as day, stream, sum(minutes)::float8 as minutes, sum(minutes_within_target)::float8 as "minutesWithinTarget",
+       round(sum(minutes_within_target)::numeric / sum(minutes), 4)::float8 as share, max(longest_gap)::float8 as "longestGap"
+     from report.freshness_history where day > (clock_timestamp() at time zone 'UTC')::date - ${historyShown}
+     group by grouping sets ((day), (stream)) order by day, stream`,
+  )
+  return {
+    days: rows.flatMap(({ day, stream, ...kept }) => (day === null ? [] : [{ day, ...kept }])),
+    streams: rows.flatMap(({ day, stream, ...kept }) => (stream === null ? [] : [{ stream, ...kept }])),
+  }
+}
+
+/** One stream by day, oldest first. */
+export async function streamHistory(db: Queryable, stream: string): Promise<readonly KeptDay[]> {
+  return await on(db)
+    .selectFrom('report.freshness_history')
+    .select((eb) => [
+      sql<string>`day::text`.as('day'),
+      eb.cast<number>('minutes', 'float8').as('minutes'),
+      eb.cast<number>('minutes_within_target', 'float8').as('minutesWithinTarget'),
+      eb.cast<number>('share', 'float8').as('share'),
+      eb.cast<number>('longest_gap', 'float8').as('longestGap'),
+    ])
+    .where('stream', '=', stream)
+    .where('day', '>=', shownSince)
+    .orderBy('report.freshness_history.day')
+    .execute()
+}
+
+export type StreamDetails = {
+  readonly stream: StreamDef
+  /** Newest first, hot runs and those of single records too. */
+  readonly runs: readonly Run[]
+  /** The one seen last first. */
+  readonly quarantine: readonly QuarantineFacts[]
+  readonly endpoints: readonly string[]
+  /** How long it met its target, by day, oldest first. */
+  readonly history: readonly KeptDay[]
+}
+
+const shown = 50
+
+/** Reads it. */
+export async function streamDetails(db: Queryable, stream: StreamDef): Promise<StreamDetails> {
+  return {
+    stream,
+    runs: await listRuns(db, { stream: stream.name, limit: shown }),
+    quarantine: await quarantineFacts(db, { stream: stream.name, limit: shown }),
+    endpoints: readsOf(stream),
+    history: await streamHistory(db, stream.name),
+  }
+}
