@@ -2,7 +2,7 @@
 
 import { findStream } from '../catalog/catalog.ts'
 import { count, counted } from '../format.ts'
-import type { AttentionKind } from './attention-kinds.ts'
+import { isGrave, kinds } from './attention-kinds.ts'
 import { timeLeft } from './estimate.ts'
 import type { AttentionItem, StatusFacts } from './status.ts'
 
@@ -14,32 +14,7 @@ export type Verdict = {
 
 type Facts = Pick<StatusFacts, 'attention' | 'workers' | 'streams' | 'backlog' | 'estimate'>
 
-/** What each kind is, in words that fit behind a colon; `names`: the streams it is about, where it is about streams. */
-const phrases: Readonly<Record<AttentionKind, (names: string) => string>> = {
-  copied: () => 'this database is a copy, and its queued changes wait',
-  credentials: () => 'the API refuses the credentials',
-  breaker: () => 'the API keeps failing',
-  quota: () => 'API_QUOTA is running low or is too small',
-  failing: (names) => `runs of ${names} fail`,
-  late: (names) => `${names} missed the freshness target`,
-  held: (names) => `deletes in ${names} are on hold`,
-  feed: () => 'an open transaction blocks the change feed',
-  consumer: () => 'a consumer of the change feed is too far behind',
-  role: () => 'a role is gone that owns changes or consumers',
-  webhook: () => 'the webhook receiver accepts nothing',
-  conflict: () => 'changes are in conflict with the API',
-  unknown: () => 'changes have an unknown outcome',
-  failed: () => 'the API refused changes',
-  quarantine: () => 'records are in quarantine',
-  overlap: () => 'boats are booked twice at the same time',
-  arrival: () => 'rentals have no arrival',
-  fields: () => 'the API shows new fields',
-}
-
-/** What stops the mirror or a part of it from being read. */
-const gravest: ReadonlySet<AttentionKind> = new Set(['credentials', 'breaker', 'failing'])
-
-/** So many things are named; the others are counted. */
+/** The most things that are named; the others are counted. */
 const named = 3
 
 /** Says in one sentence whether anything is wrong, and what to do about it. */
@@ -87,15 +62,14 @@ function withoutWorker({ attention, streams }: Facts): Verdict {
   return { tone, sentence: `${state}: start one with \`boat-mirror worker\`.` }
 }
 
-const toneOf = (items: readonly AttentionItem[]): Verdict['tone'] =>
-  items.some(({ kind }) => gravest.has(kind)) ? 'bad' : 'warn'
+const toneOf = (items: readonly AttentionItem[]): Verdict['tone'] => (items.some(isGrave) ? 'bad' : 'warn')
 
 const needs = ({ length }: readonly AttentionItem[]): string =>
   `${counted(length, 'thing')} ${length === 1 ? 'needs' : 'need'} your attention`
 
 /** The most urgent things, each kind about the same streams once. */
 function phrasesOf(items: readonly AttentionItem[]): string {
-  const all = [...new Set(items.map(({ kind, about }) => phrases[kind](streamsText(about))))]
+  const all = [...new Set(items.map(({ kind, about }) => kinds[kind].phrase(streamsText(about))))]
   const shown = all.length > named ? [...all.slice(0, named - 1), `${all.length - named + 1} more`] : all
   return listed(shown)
 }

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { attentionKinds } from '../../src/inspect/attention-kinds.ts'
+import { type AttentionKind, kinds } from '../../src/inspect/attention-kinds.ts'
 import type { AttentionItem, StatusFacts } from '../../src/inspect/status.ts'
 import type { StreamStatus } from '../../src/inspect/streams.ts'
 import { verdictOf } from '../../src/inspect/verdict.ts'
@@ -131,7 +131,7 @@ describe('the first sentence', () => {
 
   const anyItem = fc
     .record({
-      kind: fc.constantFrom(...attentionKinds),
+      kind: fc.constantFrom(...(Object.keys(kinds) as AttentionKind[])),
       about: fc.array(fc.oneof(fc.constantFrom('rentals', 'users', 'cities'), fc.string()), { maxLength: 5 }),
       commands: fc.array(fc.constantFrom('boat-mirror status', 'boat-mirror runs show 1', 'boat-mirror worker'), {
         maxLength: 3,

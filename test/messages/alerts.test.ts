@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { failuresToOpen } from '../../src/api/admission/breaker.ts'
 import { systemClock } from '../../src/clock.ts'
 import { openDatabase } from '../../src/database/database.ts'
+import { alertKinds } from '../../src/inspect/attention-kinds.ts'
 import { openBackend } from '../../src/jobs/backend.ts'
-import { alertKinds } from '../../src/messages/alerts/kinds.ts'
 import { startWebhook } from '../../src/messages/webhook/webhook.ts'
 import { cancelChange, readBackFrom, resolveChange } from '../../src/outbox/decisions.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
@@ -111,7 +111,9 @@ const open = (wishes: { webhookUrl?: string; queueIsUp?: () => Promise<boolean> 
 
 /** What this test sends, and what the other tests send. */
 const elsewhere = new Set(['database', 'queue', 'breaker', 'feed'])
-const kinds = alertKinds.filter((kind) => !elsewhere.has(kind)).sort()
+const kinds = Object.keys(alertKinds)
+  .filter((kind) => !elsewhere.has(kind))
+  .sort()
 
 // With `npm test`, `verdict.test.ts` shows what needs attention, and the tests below how it is sent.
 it.skipIf(isQuick)('tells everything that needs a person once as begun and once as over', async () => {

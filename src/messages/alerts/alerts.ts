@@ -6,6 +6,7 @@ import type { Database } from '../../database/database.ts'
 import { holdLease, type Lease, noteDelivered, noteFailure, takeLease } from '../../database/senders.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { saveConditions, storedConditions } from '../../inspect/alerts.ts'
+import { isAlertKind } from '../../inspect/attention-kinds.ts'
 import { databaseClock } from '../../inspect/database.ts'
 import type { AttentionItem, StatusFacts } from '../../inspect/status.ts'
 import type { Logger } from '../../log.ts'
@@ -15,7 +16,6 @@ import { createPost } from '../post.ts'
 import { fingerprint, type StepResult, startSender } from '../sender.ts'
 import { createDatabaseWatch } from './database-watch.ts'
 import { type Condition, decide, type Subject, subjectKey } from './debounce.ts'
-import { alertKinds } from './kinds.ts'
 import { bodyFor, messagesOf } from './message.ts'
 
 /** A status costs several queries, and an alert may be some seconds late. */
@@ -140,10 +140,7 @@ export const subjectsOf = (attention: readonly AttentionItem[]): readonly Subjec
 async function readConditions(client: Parameters<typeof storedConditions>[0]): Promise<readonly Condition[]> {
   const rows = await storedConditions(client)
   // A kind unknown to this version is left to another version.
-  return rows.flatMap(({ kind, ...rest }) => {
-    const known = alertKinds.find((each) => each === kind)
-    return known === undefined ? [] : [{ kind: known, ...rest }]
-  })
+  return rows.flatMap(({ kind, ...rest }) => (isAlertKind(kind) ? [{ kind, ...rest }] : []))
 }
 
 /** Conditions sent as started stay, marked as sent; those sent as ended are deleted. */

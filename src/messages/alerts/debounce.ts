@@ -1,7 +1,7 @@
 // When a condition is sent as started, and when as ended: both after two minutes without change, so that flicker is
 // never sent. Pure.
 
-import type { AlertKind } from './kinds.ts'
+import type { AlertKind } from '../../inspect/attention-kinds.ts'
 
 /** How long a condition must be present, or absent, before a message is sent. */
 const steadyMs = 120_000

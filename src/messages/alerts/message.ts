@@ -3,9 +3,9 @@
 
 import { findStream } from '../../catalog/catalog.ts'
 import { duration } from '../../format.ts'
+import { type AlertKind, alertKinds } from '../../inspect/attention-kinds.ts'
 import type { AttentionItem } from '../../inspect/status.ts'
 import type { Condition } from './debounce.ts'
-import { type AlertKind, titles } from './kinds.ts'
 
 export type AlertMessage = {
   readonly text: string
@@ -54,7 +54,7 @@ function messageOf(
   const about = namesOf(kind, conditions)
   const since = new Date(Math.min(...conditions.map((condition) => condition.since.getTime())))
   const shown = about.length > namesShown ? [...about.slice(0, namesShown), `${about.length - namesShown} more`] : about
-  const what = `${about.length === 0 ? '' : `${shown.join(', ')}: `}${titles[kind]}`
+  const what = `${about.length === 0 ? '' : `${shown.join(', ')}: `}${alertKinds[kind].title}`
   const commands = state === 'over' ? [] : commandsFor(kind, about, attention)
   const text =
     state === 'over'

@@ -2,6 +2,7 @@
 
 import { findStream } from '../../catalog/catalog.ts'
 import { count, counted, duration, relative } from '../../format.ts'
+import { isGrave } from '../../inspect/attention-kinds.ts'
 import { timeLeft } from '../../inspect/estimate.ts'
 import type { RunningRun } from '../../inspect/runs.ts'
 import type { AttentionItem } from '../../inspect/status.ts'
@@ -21,8 +22,6 @@ ${attentionItems(status.attention, now)}${status.attention.some(({ kind }) => de
 /** Items that are decided on the page of the change or the run. */
 const decidable: ReadonlySet<AttentionItem['kind']> = new Set(['held', 'conflict', 'unknown', 'failed'])
 
-const gravest: ReadonlySet<AttentionItem['kind']> = new Set(['failing', 'breaker', 'credentials'])
-
 /** The number of streams that one item links to. */
 const linked = 4
 
@@ -32,7 +31,7 @@ const isStream = (name: string): boolean => findStream(name) !== undefined
 export const attentionItems = (attention: readonly AttentionItem[], now: Date): Html =>
   html`<ul class="attention">${attention.map(
     ({ kind, about, since, message, commands }) =>
-      html`<li class="${gravest.has(kind) ? 'bad' : 'warn'}"><p>${message}${since !== null && html` <span class="note">${relative(since, now)}</span>`}</p>${commandsHtml(commands, about.filter(isStream).slice(0, linked))}</li>`,
+      html`<li class="${isGrave({ kind }) ? 'bad' : 'warn'}"><p>${message}${since !== null && html` <span class="note">${relative(since, now)}</span>`}</p>${commandsHtml(commands, about.filter(isStream).slice(0, linked))}</li>`,
   )}</ul>`
 
 /** The progress of a run, as far as it is known: records of the list first, then pieces of work. */
