@@ -102,7 +102,7 @@ describe('a mirror with a payment queued, and the address of another API', () =>
   it('what only reads the database works, and status says whose data it is', async () => {
     const env = at(database, other.url)
     const { stdout } = await run('status', env)
-    expect(stdout).toContain(`API       ${other.url}\n          not used: the database mirrors ${ours.url}\n`)
+    expect(stdout).toContain(`API       ${other.url} – not used: the database mirrors ${ours.url}\n`)
     expect(JSON.parse((await run('status --json', env)).stdout).api).toMatchObject({ mirrored: ours.url })
     for (const command of ['runs', `changes show ${id}`, 'quarantine retry --all', 'refresh countries', 'feed'])
       await run(command, env)

@@ -1,9 +1,8 @@
 // What status and page both say about the webhook, in each of its states.
 
 import { describe, expect, it } from 'vitest'
+import { connectionsOf } from '../../src/inspect/connections.ts'
 import { type WebhookStatus, webhookText } from '../../src/inspect/webhook.ts'
-import type { PageFacts } from '../../src/web/page-facts.ts'
-import { messagesSection } from '../../src/web/pages/processes.ts'
 import { statusFacts } from './status-facts.ts'
 
 const now = new Date('2030-01-01T12:00:00Z')
@@ -36,10 +35,13 @@ describe('a webhook', () => {
   for (const { facts, says } of cases)
     it(`that is ${facts.state ?? 'following'}: ${says}`, () => {
       expect(webhookText(webhook(facts), now)).toBe(says)
-      const section = messagesSection({ status: statusFacts({ webhook: webhook(facts) }), now } as PageFacts)
-      expect(section).toMatchObject({ markup: expect.stringContaining(`Webhook to https://hooks.test: ${says}`) })
+      expect(connectionsOf(statusFacts({ webhook: webhook(facts) }), now)).toContainEqual({
+        name: 'Webhook',
+        what: 'https://hooks.test',
+        state: says,
+      })
     })
 
   it('that is not configured is not spoken of', () =>
-    expect(messagesSection({ status: statusFacts(), now } as PageFacts)).toBe(false))
+    expect(connectionsOf(statusFacts(), now).map(({ name }) => name)).not.toContain('Webhook'))
 })

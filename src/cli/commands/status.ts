@@ -1,19 +1,16 @@
 // `status`: whether anything is wrong, then how old each stream is, what runs, what waits, and what needs attention.
 
 import { sleep } from '../../clock.ts'
-import { about, bytes, count, counted, duration, freshAsOf, relative } from '../../format.ts'
-import { alertsText } from '../../inspect/alerts.ts'
+import { about, count, counted, duration, freshAsOf, relative } from '../../format.ts'
 import { isFailing, readsSummary, wasAnswered } from '../../inspect/calls.ts'
+import { connectionsOf } from '../../inspect/connections.ts'
 import { type Estimate, firstSyncText, timeLeft } from '../../inspect/estimate.ts'
-import { usedText } from '../../inspect/quota.ts'
 import { readStatus } from '../../inspect/read-status.ts'
 import type { Backlog } from '../../inspect/runs.ts'
 import type { StatusFacts } from '../../inspect/status.ts'
 import type { StreamStatus } from '../../inspect/streams.ts'
 import { verdictOf } from '../../inspect/verdict.ts'
-import { webhookText } from '../../inspect/webhook.ts'
 import { stringifyJson } from '../../json/plain.ts'
-import { apiName } from '../../profile/mirrored-api.ts'
 import type { CommandContext, ExitCode } from '../context.ts'
 import { doubtLines } from '../rental-doubts.ts'
 import { knownSandbox } from '../sandbox/file.ts'
@@ -51,7 +48,9 @@ export async function runStatus(context: CommandContext, options: StatusOptions)
 export function describe(facts: StatusFacts, options: { readonly now: Date; readonly allEndpoints: boolean }): string {
   const parts = [
     verdictOf(facts).sentence,
-    placesText(facts, options.now),
+    connectionsOf(facts, options.now)
+      .map(({ name, what, state }) => `${name.padEnd(10)}${what}${state === '' ? '' : ` – ${state}`}`)
+      .join('\n'),
     workersText(facts, options.now),
     streamsTable(facts, options.now, lineWidth()),
     ...facts.unexpected.map(unexpectedText),
@@ -65,36 +64,6 @@ export function describe(facts: StatusFacts, options: { readonly now: Date; read
 
 const unexpectedText = ({ stream, share }: StatusFacts['unexpected'][number]): string =>
   `${stream}: ${count(share * 100)} % of the records read in the last 7 days had changed although no rental of their boat had. ${stream} is therefore read as often as if it did not depend on rentals.`
-
-function placesText({ api, quota, database, queue, webhook, alerts }: StatusFacts, now: Date): string {
-  const state =
-    api.breaker === 'open'
-      ? `down; next attempt ${nextTry(api.nextProbeAt, now)}`
-      : api.pausedUntil === null
-        ? ''
-        : `asked us to wait; resumes ${relative(api.pausedUntil, now)}`
-  const isOther = ![null, apiName(api.sandbox ? null : api.url)].includes(api.mirrored)
-  const address =
-    api.url === ''
-      ? 'the built-in sandbox, not started yet'
-      : `${api.url}${api.sandbox ? ' (the built-in sandbox)' : ''}`
-  return [
-    `API       ${address}${state === '' ? '' : ` – ${state}`}`,
-    ...(isOther ? [`          not used: the database mirrors ${api.mirrored}`] : []),
-    ...(quota === null
-      ? []
-      : [`Quota     ${usedText(quota)}${quota.readsStopped ? ' – reads wait: the rest is reserved for changes' : ''}`]),
-    `Database  ${database.url}   Postgres ${database.version}, ${bytes(database.size)}${database.embedded ? ', embedded' : ''}`,
-    ...(database.zones === null ? [] : [`          ${database.zones}`]),
-    `Queue     ${queue.url === null ? 'Postgres, in the same database' : `Redis ${queue.url}`}`,
-    ...(webhook === null ? [] : [`Webhook   ${webhook.url} – ${webhookText(webhook, now)}`]),
-    ...(alerts === null ? [] : [`Alerts    ${alerts.url} – ${alertsText(alerts, now)}`]),
-  ].join('\n')
-}
-
-/** After that time, whatever calls the API next tries it. */
-const nextTry = (at: Date | null, now: Date): string =>
-  at === null || at <= now ? 'with the next request' : `${relative(at, now)}`
 
 /** Who is there, since when, and what each does. */
 function workersText({ workers }: StatusFacts, now: Date): string {

@@ -1,11 +1,9 @@
-// Sections of the status page about the processes of this installation: workers, what they send of themselves, and
+// Sections of the status page about the processes of this installation: workers, and
 // servers of the API. Pure.
 
 import type { ServerStatus } from '../../database/servers.ts'
 import type { WorkerStatus } from '../../database/workers.ts'
 import { about, count, counted, duration, relative } from '../../format.ts'
-import { alertsText } from '../../inspect/alerts.ts'
-import { webhookText } from '../../inspect/webhook.ts'
 import type { ListedToken } from '../../serve/access/tokens.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { cell, listing, type Section, stateBadge, table } from '../parts/frame.ts'
@@ -31,14 +29,6 @@ export const workersSection = ({ status, now }: PageFacts): Section =>
     rows: status.workers.map((worker) => workerRow(worker, now)),
     none: 'No worker has reported for ten minutes.',
   })
-
-/** The state of webhook and alerts; false if neither is configured. */
-export function messagesSection({ status: { webhook, alerts }, now }: PageFacts): Html | false {
-  if (webhook === null && alerts === null) return false
-  return html`<section aria-labelledby="messages"><h2 id="messages">Messages</h2>
-${webhook !== null && html`<p class="note">Webhook to ${webhook.url}: ${webhookText(webhook, now)} · <a href="/webhook">Deliveries</a></p>`}
-${alerts !== null && html`<p class="note">Alerts to ${alerts.url}: ${alertsText(alerts, now)}</p>`}</section>`
-}
 
 const time = (ms: number | null): string | null =>
   ms === null ? null : ms < 1_000 ? `${count(Math.round(ms * 10) / 10)} ms` : duration(ms / 1_000)

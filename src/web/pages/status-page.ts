@@ -1,9 +1,9 @@
 // The status page as a whole: what is said first, then the sections. Pure. One page, rendered here, refreshed in place by
 // a small script; it says the same without it.
 
-import { bytes, count, counted, relative } from '../../format.ts'
+import { count, counted } from '../../format.ts'
+import { connectionsOf } from '../../inspect/connections.ts'
 import { firstSyncText } from '../../inspect/estimate.ts'
-import { usedText } from '../../inspect/quota.ts'
 import { verdictOf } from '../../inspect/verdict.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { frame, type PageContext } from '../parts/frame.ts'
@@ -11,7 +11,7 @@ import { type Html, html, layout } from '../parts/html.ts'
 import { outboxSection } from './change-page.ts'
 import { fleetSection } from './fleet.ts'
 import { keptSection } from './kept.ts'
-import { messagesSection, servedSection, workersSection } from './processes.ts'
+import { servedSection, workersSection } from './processes.ts'
 import { streamsSection } from './streams.ts'
 import { trafficSection } from './traffic.ts'
 import { attentionSection, nowSection } from './work.ts'
@@ -33,23 +33,11 @@ function detailOf({ status, freshness, running }: PageFacts): string {
 const withCode = (text: string): readonly Html[] =>
   text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))
 
-function placesList({ status, now }: PageFacts): Html {
-  const { api, database, queue, quota } = status
-  const apiState =
-    api.url === ''
-      ? ''
-      : api.breaker === 'open'
-        ? `down; next attempt ${relative(api.nextProbeAt, now) ?? 'with the next request'}`
-        : api.pausedUntil === null
-          ? 'answering'
-          : `asked us to wait; resumes ${relative(api.pausedUntil, now)}`
-  return html`<dl class="places">
-<div><dt>API</dt><dd>${api.url === '' ? 'not started' : api.url}${api.sandbox ? ' (sandbox)' : ''} <span class="note">${apiState}</span></dd></div>
-${quota === null ? '' : html`<div><dt>Quota</dt><dd>${usedText(quota)} <span class="note">${quota.readsStopped ? 'reads wait: the rest is reserved for changes' : 'reads continue'}</span></dd></div>`}
-<div><dt>Database</dt><dd>Postgres ${database.version}${database.embedded ? ', embedded' : ''} <span class="note">${bytes(database.size)}</span></dd></div>
-<div><dt>Queue</dt><dd>${queue.backend === 'redis' ? 'Redis' : 'Postgres'}</dd></div>
-</dl>`
-}
+const connectionsList = ({ status, now }: PageFacts): Html =>
+  html`<dl class="places">${connectionsOf(status, now).map(
+    ({ name, what, state }) =>
+      html`<div><dt>${name === 'Webhook' ? html`<a href="/webhook">${name}</a>` : name}</dt><dd>${what} <span class="note">${state}</span></dd></div>`,
+  )}</dl>`
 
 /** The whole page. */
 export function renderPage(facts: PageFacts, decides: PageContext['decides']): string {
@@ -57,13 +45,12 @@ export function renderPage(facts: PageFacts, decides: PageContext['decides']): s
   const title = sentence.replaceAll('`', '').replace(/\.$/, '')
   const sections = [
     html`<section class="summary ${tone}" aria-label="Summary"><h1 role="status">${withCode(sentence)}</h1><p>${detailOf(facts)}</p>
-${placesList(facts)}</section>`,
+${connectionsList(facts)}</section>`,
     attentionSection(facts, decides),
     nowSection(facts),
     streamsSection(facts),
     keptSection(facts),
     outboxSection(facts),
-    messagesSection(facts),
     servedSection(facts),
     trafficSection(facts),
     fleetSection(facts),
