@@ -11,7 +11,6 @@ import { isFailing } from '../inspect/calls.ts'
 import { reachedEarly } from '../inspect/quota.ts'
 import type { OperatorContext } from './context.ts'
 import { probe } from './health.ts'
-import type { JobCounts } from './job-counts.ts'
 import type { PageFacts } from './page-facts.ts'
 
 const freshnessStates = ['fresh', 'late', 'unknown', 'failing', 'reading', 'off'] as const
@@ -312,5 +311,33 @@ function fillStreams({ status, now, freshness, runs }: PageFacts, set: SetGauge)
     set('runChanges', { stream }, run.changes)
     for (const each of ['done', 'partial', 'held', 'failed'])
       set('runStatus', { stream, status: each }, each === run.status ? 1 : 0)
+  }
+}
+
+type JobCount = { readonly queue: string; readonly state: string; readonly count: number }
+
+export type JobCounts = {
+  /** Jobs by queue and state, without the queues that do not answer. */
+  read(): Promise<readonly JobCount[]>
+  close(): Promise<void>
+}
+
+/** Opens the queues in the background: the pages do not wait for the backend. */
+export function openJobCounts({ queue, queueNames }: Pick<OperatorContext, 'queue' | 'queueNames'>): JobCounts {
+  const opening = queueNames.map(async (name) => ({ name, opened: await queue.openQueue(name) }))
+  const settled = Promise.allSettled(opening)
+  return {
+    read: async () => {
+      const counted = opening.map(async (each) => {
+        const { name, opened } = await each
+        return Object.entries(await opened.getJobCounts()).map(([state, count]) => ({ queue: name, state, count }))
+      })
+      const results = await Promise.allSettled(counted)
+      return results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
+    },
+    close: async () => {
+      const queues = (await settled).flatMap((each) => (each.status === 'fulfilled' ? [each.value.opened] : []))
+      await Promise.allSettled(queues.map((each) => each.close()))
+    },
   }
 }

@@ -8,13 +8,12 @@ import type { Queryable } from '../../database/sql.ts'
 import { isLoopback } from '../../hosts.ts'
 import type { Caller } from '../types.ts'
 import { type CredentialSource, challenge, credentialIn } from './credential.ts'
-import { gathered } from './gathered.ts'
 import { type Limit, requestLimit, wrongTokenLimit } from './limit.ts'
 import { isSecretOf, tokenParts } from './secrets.ts'
 import { findTokens, type KnownToken } from './tokens.ts'
 
 /** The part of a request that access reads. A request of fastify fits. */
-export type AccessRequest = CredentialSource & {
+type AccessRequest = CredentialSource & {
   /** The address it comes from. */
   readonly ip: string
 }
@@ -123,5 +122,29 @@ export function openAccess({ db, settings, wrongTokens = wrongTokenLimit() }: Pa
         }
       return callerOfToken(token)
     },
+  }
+}
+
+/**
+ * Looks keys up together. A look-up never starts before it is requested, so its result is not older than the request.
+ * @param find finds several keys at once; all its callers get its error
+ */
+export function gathered<V>(
+  find: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>,
+): (key: string) => Promise<V | undefined> {
+  let before: Promise<unknown> = Promise.resolve()
+  let next: { readonly keys: Set<string>; readonly found: Promise<ReadonlyMap<string, V>> } | null = null
+  return async (key) => {
+    if (next === null) {
+      const keys = new Set<string>()
+      const found = before.then(() => {
+        next = null
+        return find([...keys])
+      })
+      next = { keys, found }
+      before = found.catch(() => {}) // the callers get the error; the next look-up continues
+    }
+    next.keys.add(key)
+    return (await next.found).get(key)
   }
 }
