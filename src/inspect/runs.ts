@@ -3,12 +3,13 @@
 import { sql } from 'kysely'
 import { on, type Queryable } from '../database/sql.ts'
 import { findRun, type Run } from '../sync/runs/runs.ts'
+import { heldKeyPage } from '../sync/runs/sweeps.ts'
 import { oneLine } from '../text.ts'
 
 export type RunDetails = {
   readonly run: Run
   readonly tasks: Awaited<ReturnType<typeof taskFacts>>
-  readonly held: Awaited<ReturnType<typeof heldKeyFacts>>
+  readonly held: Awaited<ReturnType<typeof heldKeyPage>>
 }
 
 const shownKeys = 50
@@ -16,7 +17,9 @@ const shownKeys = 50
 /** Reads it; null when the run does not exist. */
 export async function runDetails(db: Queryable, id: string): Promise<RunDetails | null> {
   const run = await findRun(db, id)
-  return run && { run, tasks: await taskFacts(db, id), held: await heldKeyFacts(db, id, shownKeys) }
+  return (
+    run && { run, tasks: await taskFacts(db, id), held: await heldKeyPage(db, id, { after: '', limit: shownKeys }) }
+  )
 }
 
 const planWords: Readonly<Record<string, string>> = {
@@ -56,7 +59,7 @@ type TaskFacts = {
 }
 
 /** The tasks of a run, counted by kind and status. */
-export async function taskFacts(db: Queryable, runId: string): Promise<readonly TaskFacts[]> {
+async function taskFacts(db: Queryable, runId: string): Promise<readonly TaskFacts[]> {
   return await on(db)
     .selectFrom('sync.tasks')
     .select((eb) => ['kind', 'status', eb.fn.min('error').as('error')])
@@ -66,22 +69,6 @@ export async function taskFacts(db: Queryable, runId: string): Promise<readonly 
     .orderBy('kind')
     .orderBy('status')
     .execute()
-}
-
-/** Keys whose deletion a run holds: the first of them, and how many there are, without released ones. */
-export async function heldKeyFacts(
-  db: Queryable,
-  runId: string,
-  limit: number,
-): Promise<{ readonly count: number; readonly keys: readonly string[] }> {
-  const { count, keys } = await on(db)
-    .selectFrom('sync.held')
-    .select(sql<number>`count(*)::int`.as('count'))
-    .select(sql<string[] | null>`(array_agg(key order by key))[1:${limit}]`.as('keys'))
-    .where('run_id', '=', runId)
-    .where('released_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return { count, keys: keys ?? [] }
 }
 
 export type FinishedRun = {

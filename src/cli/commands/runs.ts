@@ -5,11 +5,12 @@ import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { count, counted, instant, relative } from '../../format.ts'
 import { runFacts, runLine, runSeconds } from '../../inspect/outcome.ts'
-import { heldKeyFacts, planFacts, taskFacts } from '../../inspect/runs.ts'
+import { planFacts, runDetails } from '../../inspect/runs.ts'
 import { startSyncWorker } from '../../jobs/worker.ts'
 import { decideStream, findDecision, planOf } from '../../sync/decisions.ts'
 import { preflight } from '../../sync/preflight.ts'
 import { findRun, listRuns, type Run } from '../../sync/runs/runs.ts'
+import { heldKeyPage } from '../../sync/runs/sweeps.ts'
 import { type CommandContext, type ExitCode, type Json, type OpenedApp, present } from '../context.ts'
 import { decidedBy, type Expected } from '../decided-by.ts'
 import { exitCodeOfSync } from '../outcome.ts'
@@ -73,18 +74,13 @@ const columns: Columns<Run> = {
   ERROR: ({ error }) => (error === null ? '' : oneLine(error, 60)),
 }
 
-const existing = async ({ database }: Pick<OpenedApp, 'database'>, id: string): Promise<Run> =>
-  present(await findRun(database.pool, id), `run ${id}`, 'List the runs with: boat-mirror runs')
-
-/** Held keys that are shown. */
-const shownKeys = 50
+const existing = <Found>(found: Found | null, id: string): Found =>
+  present(found, `run ${id}`, 'List the runs with: boat-mirror runs')
 
 export async function runShow(context: CommandContext, id: string, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   const { pool } = opened.database
-  const run = await existing(opened, id)
-  const tasks = await taskFacts(pool, id)
-  const held = await heldKeyFacts(pool, id, shownKeys)
+  const { run, tasks, held } = existing(await runDetails(pool, id), id)
   const heldPlan = await planOf(pool, `run:${id}`)
   if (json) return printJson({ ...runFacts(run), tasks, waitingDeletions: held, heldPlan })
   printText(`Run ${run.id}, ${runLine(run)}`)
@@ -123,9 +119,9 @@ export async function runRelease(
 ): Promise<ExitCode> {
   const { config, log, signal } = context
   await using app = await context.open({ schema: 'migrate', creates: false, patienceMs })
-  const held = await existing(app, id)
+  const held = existing(await findRun(app.database.pool, id), id)
   await preflight({ config, apiUrl: app.apiUrl, log, signal, limiter: app.limiter }, [held.stream])
-  const { count: keys } = await heldKeyFacts(app.database.pool, id, 0)
+  const { count: keys } = await heldKeyPage(app.database.pool, id, { after: '', limit: 0 })
   const decision = await decideStream(app.database.pool, 'release', id, decidedBy({ expected }))
   const parent = findStream(held.stream)?.parent
   const asked = parent === undefined ? '' : `${parent} for `
@@ -146,7 +142,7 @@ const looksBeforeTelling = 5
 async function runOfRelease({ database }: OpenedApp, decision: string): Promise<Run | null> {
   const { resultId = null, error = null } = (await findDecision(database.pool, decision)) ?? {}
   if (error !== null) throw new BoatMirrorError('PLAN_CHANGED', error)
-  return resultId === null ? null : await existing({ database }, resultId)
+  return resultId === null ? null : existing(await findRun(database.pool, resultId), resultId)
 }
 
 /**
