@@ -44,7 +44,7 @@ export function searchSettings(config: Config, { given, ...how }: SearchOptions)
 }
 
 /** The configuration with what was found in place of what is set. */
-export const withFound = (config: Config, { auth, paging }: Pick<Discovery, 'auth' | 'paging'>): Config => ({
+const withFound = (config: Config, { auth, paging }: Pick<Discovery, 'auth' | 'paging'>): Config => ({
   ...config,
   api: { ...config.api, auth: auth ?? config.api.auth, paging: { ...config.api.paging, ...paging } },
 })

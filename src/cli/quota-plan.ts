@@ -20,7 +20,7 @@ export function firstSyncHours(first: number, quota: Quota, ratePerSecond: numbe
   return Math.max(atRate, evenly, byHours)
 }
 
-export type QuotaPlan = {
+type QuotaPlan = {
   readonly quota: string
   readonly budgetPerDay: number
   readonly perDay: number

@@ -14,7 +14,7 @@ import { changedADay, planRequests, scaledRows, soonShare } from '../sync/reques
 import { planQuota, printQuotaPlan } from './quota-plan.ts'
 import { print, printJson, table } from './terminal/output.ts'
 
-export type PlanFacts = {
+type PlanFacts = {
   readonly config: Config
   readonly facts: ScheduleFacts
   readonly reads: readonly RepeatingRead[]

@@ -7,7 +7,7 @@ import { counted, relative } from '../format.ts'
 import { shownReceiver } from '../text.ts'
 import { unsent } from './webhook.ts'
 
-export type StoredCondition = {
+type StoredCondition = {
   readonly kind: string
   readonly about: string
   readonly since: Date

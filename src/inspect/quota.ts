@@ -10,7 +10,7 @@ import { waitsForQuota } from '../outbox/quota-room.ts'
 import { listStreams } from '../sync/due/stream-state.ts'
 import { notKept } from '../sync/quota-schedule.ts'
 
-export type QuotaWindowStatus = {
+type QuotaWindowStatus = {
   readonly window: QuotaWindow
   readonly allowed: number
   /** Requests taken since the window began. */

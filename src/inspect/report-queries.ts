@@ -59,7 +59,7 @@ function reportSelect(request: ReportRequest, as: 'text' | 'json'): { text: stri
 }
 
 /** How the API shows the rentals of one company as unavailabilities. */
-export type BlockForm = {
+type BlockForm = {
   readonly companyId: string | null
   readonly company: string | null
   /** In words; null: it does not show them. */

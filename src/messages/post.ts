@@ -28,7 +28,7 @@ export type PostResult =
   /** `error`: why, in our words. `status`: of an answer; null: none came. */
   | { readonly kind: 'failed'; readonly status: number | null; readonly retryAfterMs: number; readonly error: string }
 
-export type Post = {
+type Post = {
   /** One attempt. Rejects only with the signal's reason, when it is aborted. */
   send(body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<PostResult>
   close(): Promise<void>

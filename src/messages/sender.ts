@@ -27,7 +27,7 @@ type SenderLoop = {
 }
 
 /** Resolves when it is woken, or has been since the last wait, or after `ms` milliseconds; rejects when it is aborted. */
-export type WakeUps = (ms: number) => Promise<void>
+type WakeUps = (ms: number) => Promise<void>
 
 /** Starts sending; `stop` cancels the current call, which the next sender repeats, and returns the lease. */
 export function startSender({ name, owner, db, log, checkEveryMs, step, wakeUps }: SenderLoop): {

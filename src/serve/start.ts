@@ -19,7 +19,7 @@ import { createRecentAnswers } from './recent.ts'
 import { registerWrites } from './writes/routes.ts'
 
 /** What `serve` uses of the program that starts it. */
-export type ServeParts = {
+type ServeParts = {
   readonly config: Config
   readonly log: Logger
   /** Where NOTIFY is heard; null: nowhere. */

@@ -5,7 +5,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { createLimit } from '../serve/access/limit.ts'
 
 /** The token of a request; `basic`: a browser sent it, after an operator typed it. */
-export type Credential = { readonly kind: 'bearer' | 'basic'; readonly token: string }
+type Credential = { readonly kind: 'bearer' | 'basic'; readonly token: string }
 
 /** Reads an Authorization header; null: there is no token in it. The user's name of Basic may be any. */
 export function credentialIn(authorization: string | undefined): Credential | null {

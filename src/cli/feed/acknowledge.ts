@@ -3,7 +3,7 @@
 
 import type { Queryable } from '../../database/sql.ts'
 
-export type Acknowledger = {
+type Acknowledger = {
   /** Changes up to `read` were gone through; `written` is the last of those that are about to be written out, if any. */
   gives(read: string, written: string | undefined): void
   /** Cursors are done, and so is what came after the last of them and was not written out. */

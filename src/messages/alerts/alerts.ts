@@ -21,7 +21,7 @@ import { bodyFor, messagesOf } from './message.ts'
 /** A status costs several queries, and an alert may be some seconds late. */
 const checkEveryMs = 15_000
 
-export type AlertsOptions = {
+type AlertsOptions = {
   readonly url: string
   /** Whose mirror it is, as the messages say: the API's host. */
   readonly place: string
@@ -128,7 +128,7 @@ export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
  * Each subject once, because several transactions may hold the feed back. The name of a field is the API's text, and
  * is not stored.
  */
-export const subjectsOf = (attention: readonly AttentionItem[]): readonly Subject[] => {
+const subjectsOf = (attention: readonly AttentionItem[]): readonly Subject[] => {
   const subjects = attention.flatMap(({ kind, about }): Subject[] => {
     if (about.length === 0) return [{ kind, about: '' }]
     if (kind !== 'fields') return about.map((name) => ({ kind, about: name }))

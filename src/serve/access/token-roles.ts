@@ -5,7 +5,7 @@ import { identifier, type Queryable } from '../../database/sql.ts'
 import { sqlStateOf } from '../../database/sql-states.ts'
 
 /** What the role of a token may do. */
-export type TokenRole = {
+type TokenRole = {
   readonly role: string
   readonly personal: boolean
   readonly write: boolean

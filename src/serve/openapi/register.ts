@@ -7,7 +7,7 @@ import type { Caller } from '../types.ts'
 import { namesTag } from '../writes/tags.ts'
 import { type Described, openApiDocument } from './document.ts'
 
-export type OpenapiDeps = {
+type OpenapiDeps = {
   readonly described: Described
   /** Reads the shapes of lists that were found out since. */
   readonly readShapes: () => Promise<NonNullable<Described['shapes']>>

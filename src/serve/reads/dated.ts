@@ -63,7 +63,7 @@ const members = (record: Json, which: (name: string) => boolean): { [key: string
   Object.fromEntries(Object.entries(isObject(record) ? record : {}).filter(([name]) => which(name)))
 
 /** The price table of these days from its entries as they are stored, one a day and duration. Pure. */
-export function priceTable(entries: readonly Json[], { id, from, to }: { id: string; from: string; to: string }): Json {
+function priceTable(entries: readonly Json[], { id, from, to }: { id: string; from: string; to: string }): Json {
   const byDay = new Map<string, Json[]>()
   for (let day = from; day <= to; day = addDays(day, 1)) byDay.set(day, [])
   for (const entry of entries) {

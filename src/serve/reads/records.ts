@@ -104,7 +104,7 @@ const later = (a: Date | null, b: Date | null): Date | null => (a === null || (b
 type Deps = { readonly context: ServeContext; readonly through: Through }
 
 /** A record as it is served. */
-export function servedRecord(
+function servedRecord(
   { caller }: Pick<ReadRequest, 'caller'>,
   record: RecordId,
   { payload, asOf, headers = {} }: { payload: string; asOf: Date; headers?: Readonly<Record<string, string>> },

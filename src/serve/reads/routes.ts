@@ -43,7 +43,7 @@ const varyOf = ({ settings: { api } }: ServeContext): string =>
   api.auth.kind === 'header' ? `Authorization, ${api.auth.name}` : 'Authorization'
 
 /** The path of an endpoint as fastify writes it. */
-export const urlOf = (endpoint: string): string => endpoint.replace(/^\w+ /, '').replace(/\{(\w+)\}/g, ':$1')
+const urlOf = (endpoint: string): string => endpoint.replace(/^\w+ /, '').replace(/\{(\w+)\}/g, ':$1')
 
 /** Reads that answer one record. */
 function isOfOneRecord({ reads }: StreamDef, endpoint: ReadEndpoint): boolean {

@@ -27,7 +27,7 @@ import { readChanges, type SettledWatch, type WaitedChange, watchSettled } from 
 import { asCaller, type Request, submit, type TokenCaller } from './submit.ts'
 import { baseOf, matchTags, namesTag } from './tags.ts'
 
-export type WriteDeps = {
+type WriteDeps = {
   readonly database: Database
   /** Where NOTIFY is heard; null: nowhere. */
   readonly listenUrl: string | null

@@ -80,7 +80,7 @@ ${commandRow([`changes list${state === '' ? '' : ` --status ${state}`}`])}</sect
   return frame({ title: 'Changes', at: '/changes', now, version, sections })
 }
 
-export type ChangeDetails = {
+type ChangeDetails = {
   readonly change: ChangeInfo
   readonly neighbours: Awaited<ReturnType<typeof neighboursOf>>
   /** The newest first. */

@@ -49,7 +49,7 @@ ${cell('State', error === null ? stateBadge('ok', 'accepted') : stateBadge('bad'
 ${cell('Status', status === null ? html`<span class="whole">no answer</span>` : String(status))}${cell('Changes', count(changes))}
 ${cell('Took', html`<span class="whole">${count(durationMs)} ms</span>`)}${cell('Error', error ?? '')}${cell('Id', html`<code class="whole">${id}</code>`)}</tr>`
 
-export type WebhookFacts = {
+type WebhookFacts = {
   /** null: none is configured. */
   readonly webhook: WebhookStatus | null
   /** Newest first. */

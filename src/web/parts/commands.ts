@@ -31,7 +31,7 @@ export function commandsHtml(commands: readonly string[], streams: readonly stri
 }
 
 /** The page of a stream. */
-export const streamPath = (name: string): string => `/streams/${name}`
+const streamPath = (name: string): string => `/streams/${name}`
 
 /** A link to the page of a stream. */
 export const streamLink = (name: string): Html => html`<a href="${streamPath(name)}">${name}</a>`
