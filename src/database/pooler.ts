@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { BoatMirrorError } from '../errors.ts'
 import { shownAddress } from '../text.ts'
-import { openClient, processIdOf, withClient } from './session.ts'
+import { keepsPrepared, openClient, withClient } from './session.ts'
 import { translateDatabaseError } from './sql-states.ts'
 
 /**
@@ -45,9 +45,7 @@ export async function poolingOf(url: string, setting: 'DATABASE_URL' | 'DATABASE
   try {
     const first = await openClient(optionsOf(url))
     opened.push(first)
-    const pid = await backendPid(first)
-    // A pooler answers the start of a connection itself, with a process number that it makes up.
-    if (pid === processIdOf(first)) return 'none'
+    if (keepsPrepared(first)) return 'none'
     const second = await openClient(optionsOf(url))
     opened.push(second)
     return (await shareProcesses(first, second)) ? 'transaction' : 'session'

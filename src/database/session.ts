@@ -158,7 +158,7 @@ export const keepsPrepared = (client: pg.ClientBase): boolean => beginnings.get(
  * The process that serves a connection, as announced at its start: by Postgres its process id, by a pooler its own
  * number. pg stores it for cancelling, outside its types.
  */
-export const processIdOf = (client: pg.ClientBase): number | null =>
+const processIdOf = (client: pg.ClientBase): number | null =>
   (client as pg.ClientBase & { readonly processID: number | null }).processID
 
 // Nothing of a role's path is found while its settings are replaced, nor does its time limit end that.

@@ -22,30 +22,21 @@ export async function* confirmationsOf(
     priority: priorities.confirm,
     payload: { keys, reason, all, ...(hold && { hold }) },
   })
-  switch (verdict.kind) {
-    case 'confirm': {
-      let waiting: readonly string[] = []
-      for await (const keys of missing) {
-        waiting = [...waiting, ...keys]
-        if (waiting.length < keysAtOnce) continue
-        yield keyBatches(waiting).map((batch) => ask(batch, null))
-        waiting = []
-      }
-      yield keyBatches(waiting).map((batch) => ask(batch, null))
-      return
-    }
-    case 'confirm-all': {
-      const keys: string[] = []
-      for await (const portion of missing) keys.push(...portion)
-      yield [ask(keys, verdict.reason)]
-      return
-    }
-    case 'hold':
-      yield [ask(await sample(missing, all), verdict.reason, true)]
-      return
-    default:
-      verdict satisfies never
+  if (verdict.kind === 'hold') {
+    yield [ask(await sample(missing, all), verdict.reason, true)]
+    return
   }
+  // Where all must be gone they are few, and one task.
+  const tasks = (keys: readonly string[]): readonly NewTask[] =>
+    verdict.kind === 'confirm' ? keyBatches(keys).map((batch) => ask(batch, null)) : [ask(keys, verdict.reason)]
+  let waiting: readonly string[] = []
+  for await (const keys of missing) {
+    waiting = [...waiting, ...keys]
+    if (waiting.length < keysAtOnce) continue
+    yield tasks(waiting)
+    waiting = []
+  }
+  yield tasks(waiting)
 }
 
 /** Up to `sampleSize` keys, evenly spread. */
