@@ -1,10 +1,11 @@
 // Engines that name themselves Postgres and answer otherwise: a Postgres whose answers to what is tried are altered on their way.
 
 import pg from 'pg'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, inject, it, vi } from 'vitest'
 import { probeEngine } from '../../src/schema/engine.ts'
 import { migrate } from '../../src/schema/migrate.ts'
 import { createTestDatabase, createTestPool } from '../helpers/database.ts'
+import { findPgBouncer, startPgBouncer } from '../helpers/pgbouncer.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
@@ -79,5 +80,33 @@ describe('an engine', () => {
     } finally {
       await pool.end()
     }
+  })
+})
+
+const pooler = findPgBouncer()
+
+describe.runIf(pooler)('an engine behind a transaction pooler', () => {
+  it.each([
+    ['that works is used', '', '', null],
+    ['whose notifications do not arrive is used', 'notify boat_mirror_engine', 'select 1', null],
+    [
+      'whose locks lock nothing is refused',
+      'not pg_try_advisory_xact_lock($1::bigint)',
+      '$1::bigint is null',
+      /keep other/,
+    ],
+    ['whose ids have no order is refused', 'pg_current_xact_id() > $2::xid8', `'1'::xid8 > $2::xid8`, /have no order/],
+  ])('%s', async (_, from, to, message) => {
+    await using database = await createTestDatabase({ migrated: false })
+    const settings = { pool_mode: 'transaction', default_pool_size: '3' } as const
+    await using bouncer = await startPgBouncer(pooler ?? '', inject('runFolder'), inject('adminUrl'), settings)
+    altered(from, to)
+    const migrated = migrate(bouncer.through(database.url))
+    if (message === null) await expect(migrated).resolves.not.toEqual({ applied: [] })
+    else
+      await expect(migrated).rejects.toMatchObject({
+        code: 'DATABASE_UNSUITABLE',
+        message: expect.stringMatching(message),
+      })
   })
 })

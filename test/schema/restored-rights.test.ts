@@ -1,13 +1,17 @@
 // A dump that was restored without roles and privileges (`pg_restore --no-owner --no-privileges`): `migrate` gives what it gives
-// in an empty database.
+// in an empty database. The bundled Postgres has no pg_dump: what a dump leaves is imitated, and done where one is installed.
 
+import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { migrate } from '../../src/schema/migrate.ts'
 import { withDatabase } from '../helpers/addresses.ts'
+import { findJitPostgres } from '../helpers/jit-postgres.ts'
 import { type OwnPostgres, openOwnPostgres } from '../helpers/postgres-server.ts'
+import { openInstalledPostgres } from '../helpers/postgres-versions.ts'
 
 // A Postgres is created: roles belong to the whole cluster.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 })
@@ -96,3 +100,39 @@ describe('a database that was restored without its roles', { shuffle: false }, (
 
   it('gets its roles, grants, policies and owners back', () => restored('whole', 'select 1', (url) => url))
 })
+
+const installed = findJitPostgres()
+
+it.runIf(installed)(
+  'a database that pg_restore filled without owners and privileges gets all of them back',
+  async () => {
+    const { binDir } = installed ?? { binDir: '' }
+    const other = await openInstalledPostgres({ binDir, major: '' }, join(folder, 'installed'), { fsync: 'off' })
+    const run = (program: string, ...args: readonly string[]) => promisify(execFile)(join(binDir, program), args)
+    const pool = new Pool({ connectionString: withDatabase(other.url, 'postgres'), max: 1 })
+    const url = withDatabase(other.url, 'restored')
+    const rights = async (): Promise<readonly unknown[]> => {
+      const inside = new Pool({ connectionString: url, max: 1 })
+      return await rightsIn(inside).finally(() => inside.end())
+    }
+    try {
+      await pool.query('create database restored')
+      await migrate(url)
+      const before = await rights()
+      const dump = join(folder, 'dump')
+      await run('pg_dump', '--format=custom', `--file=${dump}`, url)
+      await pool.query('drop database restored')
+      for (const role of roles) await pool.query(`drop role if exists ${role}`)
+      await pool.query('create database restored')
+      // Policies for roles that are not there fail: it continues, and ends with 1.
+      const restore = run('pg_restore', '--no-owner', '--no-privileges', `--dbname=${url}`, dump)
+      await expect(restore).rejects.toMatchObject({ code: 1 })
+      expect(await rights()).not.toEqual(before)
+      expect(await migrate(url)).toEqual({ applied: [] })
+      expect(await rights()).toEqual(before)
+    } finally {
+      await pool.end()
+      await other.close()
+    }
+  },
+)
