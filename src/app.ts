@@ -1,10 +1,9 @@
 // The composition root: opens what a command needs, in order, and releases it in reverse. Nothing opens a connection at import.
 
-import { createEndpointRecorder } from './api/admission/endpoint-stats.ts'
 import { createGate, createGateStore } from './api/admission/gate.ts'
 import { createRateLimiter, type Limiter } from './api/admission/rate-limit.ts'
-import { createSharedBudget } from './api/admission/shared-budget.ts'
-import { createTrafficRecorder } from './api/admission/traffic.ts'
+import { createSharedBudget } from './api/admission/request-budget.ts'
+import { createEndpointRecorder, createTrafficRecorder } from './api/admission/traffic.ts'
 import { createApi } from './api/client.ts'
 import type { Api, CallRecord } from './api/types.ts'
 import type { Clock } from './clock.ts'

@@ -1,12 +1,11 @@
 // `check`, one list of the API: how it is read, by its first two pages.
 
-import { probePageBase } from '../api/paging/paging-probe.ts'
 import type { Page } from '../api/types.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { counted } from '../format.ts'
-import { type PageBase, pageBaseOf } from '../profile/page-base.ts'
+import { type PageBase, pageBaseOf, probePageBase } from '../profile/page-base.ts'
 import { mayConcernParameters } from '../profile/refused-parameters.ts'
 import { pagingOf } from '../sync/lists/paging.ts'
 import type { ProbeApi, ProbeOptions } from '../sync/preflight.ts'

@@ -1,7 +1,7 @@
 // What of API_QUOTA is used, and what it keeps waiting.
 
 import { type Quota, type QuotaWindow, quotaRule, quotaWindows } from '../api/admission/quota.ts'
-import { quotaValues } from '../api/admission/shared-budget.ts'
+import { quotaValues } from '../api/admission/request-budget.ts'
 import { findStream } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
 import type { Queryable } from '../database/sql.ts'

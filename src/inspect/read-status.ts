@@ -1,7 +1,6 @@
 // Reads what `status` knows, as one value.
 
-import { isGateState } from '../api/admission/breaker.ts'
-import { createGateStore } from '../api/admission/gate.ts'
+import { createGateStore, isGateState } from '../api/admission/gate.ts'
 import { findStream } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
 import type { Queryable } from '../database/sql.ts'

@@ -2,7 +2,7 @@
 // solved (sync/quota-schedule.ts).
 
 import { pacePerHour, quotaRule } from '../api/admission/quota.ts'
-import { quotaValues } from '../api/admission/shared-budget.ts'
+import { quotaValues } from '../api/admission/request-budget.ts'
 import { streams } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'

@@ -3,7 +3,7 @@
 
 import type { Dispatcher } from 'undici'
 import { parseRetryAfter } from '../api/retry.ts'
-import { codeIn, connectionProblem, httpPeer } from '../api/wire/connection-problems.ts'
+import { codeIn, connectionProblem, httpPeer } from '../api/wire/failures.ts'
 import { openRoute, ProxyFailure, proxyFor } from '../api/wire/proxy.ts'
 import { packageVersion } from '../api/wire/request.ts'
 import type { ProxySettings } from '../config.ts'

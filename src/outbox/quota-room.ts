@@ -3,7 +3,7 @@
 // when the quota covers it in addition; a rental when it covers everything queued on it, because it expires while it
 // is pending.
 
-import { quotaValues } from '../api/admission/shared-budget.ts'
+import { quotaValues } from '../api/admission/request-budget.ts'
 import type { Quota } from '../config.ts'
 import { inMs, on, type Queryable } from '../database/sql.ts'
 import type { Change } from './change.ts'

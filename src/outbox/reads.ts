@@ -2,12 +2,11 @@
 // that is comes from the catalog, so that an endpoint is described nowhere else.
 
 import { readEnvelope } from '../api/paging/envelope.ts'
-import { probePageBase } from '../api/paging/paging-probe.ts'
 import { asRead, get, isObject, type Json, textOf } from '../api/wire/json.ts'
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
-import { pageBaseOf } from '../profile/page-base.ts'
+import { pageBaseOf, probePageBase } from '../profile/page-base.ts'
 import {
   mayConcernParameters,
   noteRefused,

@@ -1,7 +1,7 @@
 // The repeatable steps in their order, and the version they have together.
 
 import { createHash } from 'node:crypto'
-import { requestBudgetFunction } from '../api/admission/shared-budget.ts'
+import { requestBudgetFunction } from '../api/admission/request-budget.ts'
 import { readEndpoints, repeatsOf, streams } from '../catalog/catalog.ts'
 import { historyFunctions } from '../database/history.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'

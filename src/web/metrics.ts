@@ -3,7 +3,7 @@
 // templates, consumers of the feed and states, never ids.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { isFailure } from '../api/admission/endpoint-stats.ts'
+import { isFailure } from '../api/admission/traffic.ts'
 import type { CallRecord } from '../api/types.ts'
 import { messageOf } from '../errors.ts'
 import { areCredentialsRefused } from '../inspect/attention.ts'

@@ -1,7 +1,7 @@
 // From bytes to text, whatever character set an answer comes in.
 
 import { describe, expect, it } from 'vitest'
-import { decodeText } from '../../src/api/wire/charset.ts'
+import { decodeText } from '../../src/api/wire/body.ts'
 import { openApi, startServer } from './http-server.ts'
 
 const bytes = (...parts: readonly (string | number[])[]): Buffer =>

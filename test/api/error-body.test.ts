@@ -1,7 +1,7 @@
 // Which bodies of a 200 say that the request failed.
 
 import { expect, it } from 'vitest'
-import { errorIn } from '../../src/api/wire/error-body.ts'
+import { errorIn } from '../../src/api/paging/answer-signs.ts'
 
 it.each([
   { success: false, data: [] },

@@ -5,14 +5,17 @@ import {
   admission,
   closedGate,
   closing,
+  createGate,
   failuresToOpen,
+  type Gate,
+  type GateOutcome,
   type GateState,
+  type GateStore,
   isGateState,
   mergeGates,
   opening,
   probeDelayMs,
-} from '../../src/api/admission/breaker.ts'
-import { createGate, type Gate, type GateOutcome, type GateStore } from '../../src/api/admission/gate.ts'
+} from '../../src/api/admission/gate.ts'
 import { systemClock } from '../../src/clock.ts'
 import { recordingLog } from './recording-log.ts'
 

@@ -1,10 +1,10 @@
 // The first two pages show whether pages count from 0 or from 1.
 
 import { describe, expect, it } from 'vitest'
-import { decidePageBase, type ProbedPage, probePageBase } from '../../src/api/paging/paging-probe.ts'
 import type { Answer, ReadCall } from '../../src/api/types.ts'
 import type { Json } from '../../src/api/wire/json.ts'
 import { ApiError, type ErrorCode } from '../../src/errors.ts'
+import { decidePageBase, type ProbedPage, probePageBase } from '../../src/profile/page-base.ts'
 
 const a: Json[] = [{ id: 1 }, { id: 2 }]
 const b: Json[] = [{ id: 3 }]

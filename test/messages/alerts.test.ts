@@ -3,7 +3,7 @@
 // holds the feed back takes a minute to be one: test/inspect/feed-holders.test.ts covers it.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { failuresToOpen } from '../../src/api/admission/breaker.ts'
+import { failuresToOpen } from '../../src/api/admission/gate.ts'
 import { systemClock } from '../../src/clock.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { alertKinds } from '../../src/inspect/attention-kinds.ts'

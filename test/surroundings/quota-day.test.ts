@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createRandom } from '../../sandbox/world/random.ts'
 import { quotaRule } from '../../src/api/admission/quota.ts'
-import { quotaValues } from '../../src/api/admission/shared-budget.ts'
+import { quotaValues } from '../../src/api/admission/request-budget.ts'
 import {
   isDetailOnSchedule,
   parentOf,

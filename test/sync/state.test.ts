@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createEndpointRecorder } from '../../src/api/admission/endpoint-stats.ts'
 import { createGateStore } from '../../src/api/admission/gate.ts'
+import { createEndpointRecorder } from '../../src/api/admission/traffic.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { keyParts, keyText } from '../../src/catalog/keys.ts'
 import { keyTextSql } from '../../src/database/sql.ts'

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { createPostgresBudget } from '../../src/api/admission/shared-budget.ts'
+import { createPostgresBudget } from '../../src/api/admission/request-budget.ts'
 import { sleep } from '../../src/clock.ts'
 import { ApiError } from '../../src/errors.ts'
 import { createLogger } from '../../src/log.ts'

@@ -3,10 +3,10 @@
 
 import type { PagingSettings } from '../../config.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { errorIn } from '../wire/error-body.ts'
 import { get, isLosslessNumber, isObject, type Json, type JsonObject, textOf } from '../wire/json.ts'
 import {
   endCursor,
+  errorIn,
   leavesBeside,
   nextOfHeaders,
   nextPaths,

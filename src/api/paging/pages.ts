@@ -5,9 +5,18 @@ import { setImmediate } from 'node:timers/promises'
 import { ApiError } from '../../errors.ts'
 import type { Answer, KeptPage, ListCall, Page, ReadCall } from '../types.ts'
 import { elementsAt } from '../wire/elements.ts'
-import { askForFewer, askForTail, assertPastEnd } from './end-requests.ts'
 import { type Envelope, shapeOf } from './envelope.ts'
-import { endless, judgeEmpty, judgeLast, judgeRepeat, misread, type SoFar } from './list-end.ts'
+import {
+  askForFewer,
+  askForTail,
+  assertPastEnd,
+  endless,
+  judgeEmpty,
+  judgeLast,
+  judgeRepeat,
+  misread,
+  type SoFar,
+} from './list-end.ts'
 import { mayMeanNone } from './next-link.ts'
 import { createPageMemory } from './page-memory.ts'
 import { bodyOf, envelopeOf, named, type PageSource, pastEndStatuses } from './page-source.ts'

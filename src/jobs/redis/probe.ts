@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { codeIn, connectionProblem } from '../../api/wire/connection-problems.ts'
+import { codeIn, connectionProblem } from '../../api/wire/failures.ts'
 import { withDeadline } from '../../clock.ts'
 import { BoatMirrorError, type ErrorCode, messageOf } from '../../errors.ts'
 

@@ -1,7 +1,7 @@
 // The single read of one record, as an outcome: there, gone, or not to be had.
 
+import { errorIn } from '../../api/paging/answer-signs.ts'
 import { type Elements, elementsAt } from '../../api/wire/elements.ts'
-import { errorIn } from '../../api/wire/error-body.ts'
 import { type Json, saysNothing } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
 import { keyParts, keyText } from '../../catalog/keys.ts'

@@ -1,8 +1,9 @@
-// Pages of a list: which records are new or changed, and what follows from that. What is done for each record is done by
-// loops and functions that are made once: V8 compiles one that is made for each batch anew for each.
+// Pages of a list: which need not be received again, which records are new or changed, and what follows from that. What is
+// done for each record is done by loops and functions that are made once: V8 compiles one that is made for each batch
+// anew for each.
 
 import { setImmediate } from 'node:timers/promises'
-import type { Page } from '../../api/client.ts'
+import type { KeptPage, Page } from '../../api/client.ts'
 import type { Elements } from '../../api/wire/elements.ts'
 import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import { contentKey, keyText } from '../../catalog/keys.ts'
@@ -12,9 +13,12 @@ import type { SourcedRow } from '../../mirror/rows.ts'
 import { answerFound, type ChangeSet, changeSet, type Found, nothing, projected } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
 import { foundInside, personRedaction } from '../details/embeds.ts'
+import { comparesAged } from '../economy.ts'
 import { hashOf, keyOf, projectionVersion } from '../records/project.ts'
 import type { KnownRecord } from '../remembered/known-records.ts'
+import { keptNames, keptPage, type ListPage } from '../remembered/list-pages.ts'
 import { type Payload, readPayloads } from '../remembered/payloads.ts'
+import type { Checkpoint } from './progress.ts'
 import { overlay } from './summary.ts'
 
 /** A record of a page, not decoded yet. */
@@ -196,4 +200,39 @@ function changedRecords(
     ...found,
     { records, tables: [{ stream, mode: 'record', source: reads.list, readAt, rows, newKeys }] },
   ])
+}
+
+/** One hash for the hashes of a page's records. */
+const hashOfPage = (hashes: readonly (string | null)[]): string => hashOf(hashes.join(' '))
+
+/** What to store of a page. Headers, too, may show where the last one ends: it is received again each time. */
+export function pageToKeep({ name, tag, next, items, unchanged }: Page, keys: readonly string[]): ListPage | null {
+  if (name === undefined || tag === undefined || next === null || unchanged !== undefined) return null
+  return { name, tag, keys, hash: hashOfPage(keys.map((_, index) => items.hash(index))), next }
+}
+
+/** The row is the record's own, made by this version and not to be compared anew: while its hash is the same, so is the row. */
+const isProjected = (state: KnownRecord | undefined): state is KnownRecord =>
+  state?.alive === true && !state.stub && !state.aged && state.projection === projectionVersion
+
+/**
+ * Finds what is kept of a page, for `ListCall.kept`. Each page is received whole once in a DETAIL_MAX_AGE all the same, so
+ * that an API with wrong tags is found out; and in a full sync, a check, and further passes through a list that moved.
+ */
+export async function keptPages(
+  run: TaskRun<'list'>,
+  at: Checkpoint,
+): Promise<(name: string) => Promise<KeptPage | null>> {
+  const { context, stream, task, writer } = run
+  const { pool } = context.database
+  const isTrusted = !task.fullRead && at.pass === 1
+  const aged = comparesAged(await writer.economy(run), stream)
+  const names = isTrusted ? await keptNames(pool, stream.name, context.settings.detailMaxAgeMs) : new Set()
+  return async (name) => {
+    const page = names.has(name) ? await keptPage(pool, stream.name, name) : null
+    if (page === null) return null
+    const known = await writer.knownRecords(run, page.keys, aged)
+    const records = page.keys.map((key) => known.get(key))
+    return records.every(isProjected) && hashOfPage(records.map(({ listHash }) => listHash)) === page.hash ? page : null
+  }
 }
