@@ -5,6 +5,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { counted } from '../format.ts'
+import { readProfile } from '../profile/detected-settings.ts'
 import { type PageBase, pageBaseOf, probePageBase } from '../profile/page-base.ts'
 import { mayConcernParameters } from '../profile/refused-parameters.ts'
 import { pagingOf } from '../sync/lists/paging.ts'
@@ -38,7 +39,7 @@ export async function checkList(
   const paging = pagingOf(stream, config.api)
   const look = async (query: ListCall['query']): Promise<CheckedStream> => {
     const call = { endpoint: reads.list, query, paging }
-    const base = await pageBaseOf(paging, database?.pool ?? null, () =>
+    const base = await pageBaseOf(paging, database === null ? new Map() : await readProfile(database.pool), () =>
       probe.attempt((api, signal) => probePageBase(api, { ...call, signal })),
     )
     const pages = await firstPages(probe, call, base)

@@ -6,6 +6,7 @@ import { asRead, get, isObject, type Json, textOf } from '../api/wire/json.ts'
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
+import { readProfile } from '../profile/detected-settings.ts'
 import { pageBaseOf, probePageBase } from '../profile/page-base.ts'
 import {
   mayConcernParameters,
@@ -168,7 +169,7 @@ export async function readFirst(
 ): Promise<readonly Seen[]> {
   if (query.order === undefined) return (await readFirstPage(context, write, query, signal)).found
   const { pool } = context.database
-  const refused = await refusedParameters(pool, write.stream, context.clock)
+  const refused = refusedParameters(await readProfile(pool), write.stream, context.clock)
   const unordered = withoutParameters(query, new Set(['order']))
   if (refused.has('order')) return await readNewestLast(context, write, unordered, signal)
   try {
@@ -210,7 +211,8 @@ async function readPages(
   const endpoint = listRead(write)
   const readAt = clock.now()
   const call = { endpoint, query, paging: settings.api.paging, priority: 'write', signal } as const
-  const { number: pageBase } = await pageBaseOf(call.paging, context.database.pool, () => probePageBase(api, call))
+  const profile = await readProfile(context.database.pool)
+  const { number: pageBase } = await pageBaseOf(call.paging, profile, () => probePageBase(api, call))
   const found: Seen[] = []
   let showsAll = true
   for await (const page of api.list({ ...call, pageBase, ...(maxPages !== undefined && { maxPages }) })) {
@@ -265,7 +267,7 @@ export async function readFiltered(
 ): Promise<LookUp> {
   const { pool } = context.database
   const names = Object.keys(query)
-  const refused = await refusedParameters(pool, write.stream, context.clock)
+  const refused = refusedParameters(await readProfile(pool), write.stream, context.clock)
   if (names.some((name) => refused.has(name))) return await readBeginning(context, write, signal)
   try {
     return await readFound(context, write, query, signal)

@@ -1,6 +1,5 @@
 // sync.pinned: what was probed once and is relied on (page base, summary lists, prices at once, filters), and what contradicted it.
 
-import { sql } from 'kysely'
 import { now, on, type Queryable } from '../database/sql.ts'
 import { stringifyJson } from '../json/plain.ts'
 
@@ -36,11 +35,6 @@ export async function readDetected(db: Queryable, key: string): Promise<Detected
   return pin ?? null
 }
 
-/** Everything that was probed and whose name begins like this. */
-export async function detectedBelow(db: Queryable, beginning: string): Promise<readonly DetectedSetting[]> {
-  return await selectPins(db).where(sql<boolean>`starts_with(key, ${beginning})`).execute()
-}
-
 /** Pins a value anew; what contradicted the former one stays to be read. */
 export async function saveDetected(db: Queryable, key: string, value: unknown): Promise<void> {
   const json = stringifyJson(value)
@@ -54,6 +48,15 @@ export async function saveDetected(db: Queryable, key: string, value: unknown): 
 /** Records what contradicts a detected setting, which is then no longer used. */
 export async function contradictDetected(db: Queryable, key: string, contradiction: string): Promise<void> {
   await on(db).updateTable('sync.pinned').set({ contradicted_at: now, contradiction }).where('key', '=', key).execute()
+}
+
+/** What is relied on: every detected setting in use, by key. */
+export type Profile = ReadonlyMap<string, DetectedSetting>
+
+/** Reads the whole profile, for a caller that needs several settings. */
+export async function readProfile(db: Queryable): Promise<Profile> {
+  const settings = await listDetected(db)
+  return new Map(settings.flatMap((setting) => (isContradicted(setting) ? [] : [[setting.key, setting]])))
 }
 
 /** Everything that was ever detected, contradicted or not, by key. */

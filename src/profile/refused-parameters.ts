@@ -3,7 +3,7 @@
 import type { Clock } from '../clock.ts'
 import type { Queryable } from '../database/sql.ts'
 import { ApiError } from '../errors.ts'
-import { detectedBelow, saveDetected } from './detected-settings.ts'
+import { type Profile, saveDetected } from './detected-settings.ts'
 
 /** The prefix of these settings' names; each parameter of a list has one, and its value is the reason. */
 export const refusedPrefix = 'refused:'
@@ -14,15 +14,11 @@ const settingsOf = (stream: string): string => `${refusedPrefix}${stream}.`
 const retryMs = 7 * 24 * 3_600_000
 
 /** Names of the parameters that the list of a stream refuses. */
-export async function refusedParameters(
-  db: Queryable,
-  stream: string,
-  { now }: Pick<Clock, 'now'>,
-): Promise<ReadonlySet<string>> {
+export function refusedParameters(profile: Profile, stream: string, { now }: Pick<Clock, 'now'>): ReadonlySet<string> {
   const since = now().getTime() - retryMs
-  const known = await detectedBelow(db, settingsOf(stream))
-  const held = known.filter(({ probedAt }) => probedAt.getTime() >= since)
-  return new Set(held.map(({ key }) => key.slice(settingsOf(stream).length)))
+  const prefix = settingsOf(stream)
+  const held = [...profile.values()].filter(({ key, probedAt }) => key.startsWith(prefix) && +probedAt >= since)
+  return new Set(held.map(({ key }) => key.slice(prefix.length)))
 }
 
 /** Remembers that the list of a stream refuses these parameters. */

@@ -7,13 +7,13 @@ import { streams } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
-import { contradictDetected, readDetected, saveDetected } from '../../profile/detected-settings.ts'
-import { withoutParameters } from '../../profile/refused-parameters.ts'
+import { contradictDetected, readDetected, readProfile, saveDetected } from '../../profile/detected-settings.ts'
+import { refusedParameters, withoutParameters } from '../../profile/refused-parameters.ts'
 import { mapConcurrently } from '../batches.ts'
 import { answerFound, changeSet, type Found } from '../change-set.ts'
 import { listReading, type TaskRun } from '../context.ts'
 import { type Linked, linkedValues } from '../due/links.ts'
-import { refusedBy, resolvePaging } from '../lists/paging.ts'
+import { resolvePaging } from '../lists/paging.ts'
 import { keyOf, valueAt } from '../records/project.ts'
 import { parentValues } from './readers/children.ts'
 import { failedRead, readOutcome } from './single.ts'
@@ -90,10 +90,12 @@ class Answers {
   async #ask(link: Linked): Promise<void> {
     const { context, signal } = this.#run
     const reading = listReading(this.#run, this.#target)
-    const always = withoutParameters(reading.reads.query ?? {}, await refusedBy(reading))
+    const profile = await readProfile(context.database.pool)
+    const refused = refusedParameters(profile, this.#target.name, context.clock)
+    const always = withoutParameters(reading.reads.query ?? {}, refused)
     const query = { ...always, [this.#target.filledBy?.filter?.param ?? '']: link.key }
     try {
-      const { paging, pageBase } = await resolvePaging(reading, query)
+      const { paging, pageBase } = await resolvePaging(reading, query, profile)
       const call = {
         endpoint: reading.reads.list,
         query,

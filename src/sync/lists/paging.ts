@@ -5,14 +5,15 @@
 import type { StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
-import { contradictDetected, pageBaseSetting, saveDetected } from '../../profile/detected-settings.ts'
-import { pageBaseOf, probePageBase } from '../../profile/page-base.ts'
 import {
-  mayConcernParameters,
-  noteRefused,
-  refusedParameters,
-  withoutParameters,
-} from '../../profile/refused-parameters.ts'
+  contradictDetected,
+  type Profile,
+  pageBaseSetting,
+  readProfile,
+  saveDetected,
+} from '../../profile/detected-settings.ts'
+import { pageBaseOf, probePageBase } from '../../profile/page-base.ts'
+import { mayConcernParameters, noteRefused, withoutParameters } from '../../profile/refused-parameters.ts'
 import type { Reading, SyncContext, TaskRun } from '../context.ts'
 import type { Pass } from './windows.ts'
 
@@ -37,13 +38,13 @@ export function pagingOf(
 export async function resolvePaging(
   { context, stream, reads, signal }: Reading<'list'>,
   query: Readonly<Record<string, string>>,
+  profile: Profile,
 ): Promise<ResolvedPaging> {
-  const { pool } = context.database
   const paging = pagingOf(stream, context.settings.api)
   const call = { endpoint: reads.list, query, paging, signal }
-  const { number: pageBase, how } = await pageBaseOf(paging, pool, () => probePageBase(context.api, call))
+  const { number: pageBase, how } = await pageBaseOf(paging, profile, () => probePageBase(context.api, call))
   if (how === 'probed') {
-    await saveDetected(pool, pageBaseSetting, pageBase)
+    await saveDetected(context.database.pool, pageBaseSetting, pageBase)
     context.log.info(
       { event: 'page_base_probed', pageBase, stream: stream.name },
       `pages are numbered from ${pageBase}`,
@@ -55,10 +56,6 @@ export async function resolvePaging(
 /** Notes that the detected page base no longer holds; the next sweep probes again. */
 export const doubtPageBase = (context: SyncContext, reason: string): Promise<void> =>
   contradictDetected(context.database.pool, pageBaseSetting, reason)
-
-/** Parameters that the list is known to refuse. */
-export const refusedBy = ({ context, stream }: Pick<Reading, 'context' | 'stream'>): Promise<ReadonlySet<string>> =>
-  refusedParameters(context.database.pool, stream.name, context.clock)
 
 /** The parameters that make a pass differ from the whole list, or, if there are none, those the list always gets. */
 function partedBy({ query: asked }: Pass, always: Readonly<Record<string, string>> = {}): ReadonlySet<string> {
@@ -86,7 +83,7 @@ export async function leaveOut(run: TaskRun<'list'>, pass: Pass, error: unknown)
 
 async function isAnswered(run: TaskRun<'list'>, query: Readonly<Record<string, string>>): Promise<boolean> {
   const { context, reads, signal } = run
-  const { paging, pageBase } = await resolvePaging(run, query)
+  const { paging, pageBase } = await resolvePaging(run, query, await readProfile(context.database.pool))
   const call = { endpoint: reads.list, query: { ...query }, paging, pageBase, maxPages: 1, mayBeRefused: true, signal }
   try {
     for await (const _ of context.api.list(call)) return true

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Page } from '../../api/client.ts'
 import type { ListShape } from '../../api/paging/envelope.ts'
 import type { Queryable } from '../../database/sql.ts'
-import { detectedBelow, saveDetected } from '../../profile/detected-settings.ts'
+import { readProfile, saveDetected } from '../../profile/detected-settings.ts'
 import type { TaskRun } from '../context.ts'
 
 /** `isWhole`: the list fitted on the page that showed its shape, so that it may show less of it than a longer list. */
@@ -32,7 +32,9 @@ export async function* notingShape(
 
 /** The shapes that were found out, by stream. */
 export async function readShapes(db: Queryable): Promise<ReadonlyMap<string, FoundShape>> {
-  const settings = [...(await detectedBelow(db, prefix))].sort((a, b) => (a.key < b.key ? -1 : 1))
+  const settings = [...(await readProfile(db)).values()]
+    .filter(({ key }) => key.startsWith(prefix))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
   return new Map(settings.map(({ key, value }) => [key.slice(prefix.length), value as FoundShape]))
 }
 

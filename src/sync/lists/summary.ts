@@ -6,7 +6,7 @@ import { isHeldBack } from '../../api/retry.ts'
 import { isName, isObject, type Json, parseJson, textOf } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
-import { contradictDetected, readDetected, saveDetected } from '../../profile/detected-settings.ts'
+import { contradictDetected, type Profile, readDetected, saveDetected } from '../../profile/detected-settings.ts'
 import type { Reading, TaskRun } from '../context.ts'
 import { comparedRead, isSame } from '../details/comparison.ts'
 import { noteReads } from '../due/reads.ts'
@@ -24,10 +24,10 @@ const settingOf = ({ name }: StreamDef): string => `summary:${name}`
  * day. While it is unknown the list does not wait (`probeFirst`): its records count as summaries until then, which
  * loses no data of singles.
  */
-export async function isSummary(run: TaskRun<'list'>, pages: readonly Page[]): Promise<boolean> {
+export async function isSummary(run: TaskRun<'list'>, pages: readonly Page[], profile: Profile): Promise<boolean> {
   const { context, stream, task } = run
-  const known = await readDetected(context.database.pool, settingOf(stream))
-  if (known === null) return true
+  const known = profile.get(settingOf(stream))
+  if (known === undefined) return true
   const { summary } = known.value as { summary: boolean }
   const isRecent = context.clock.now().getTime() - known.probedAt.getTime() < summaryProbeMs
   return isRecent && !task.fullRead ? summary : await probe(run, recordsOf(run, pages), summary)

@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg'
 import type { ListCall, Page } from '../../api/client.ts'
 import { ApiError, messageOf } from '../../errors.ts'
 import { liveRows } from '../../mirror/kept-counts.ts'
-import { readDetected } from '../../profile/detected-settings.ts'
+import { type Profile, readProfile } from '../../profile/detected-settings.ts'
 import { batches } from '../batches.ts'
 import type { ChangeSet } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
@@ -13,7 +13,7 @@ import { comparesAged } from '../economy.ts'
 import { keepPages, type ListPage } from '../remembered/list-pages.ts'
 import type { Task } from '../runs/tasks.ts'
 import { changesOfPages, keptPages, pageBatches, pageToKeep } from './list-records.ts'
-import { doubtPageBase, leaveOut, refusedBy, resolvePaging } from './paging.ts'
+import { doubtPageBase, leaveOut, resolvePaging } from './paging.ts'
 import { type Checkpoint, firstCheckpoint, nextVariant, passNumber, unprovenEnd } from './progress.ts'
 import { notingShape, shapeSetting } from './shape.ts'
 import { isSummary } from './summary.ts'
@@ -49,7 +49,7 @@ export async function runSweep(run: TaskRun<'list'>): Promise<void> {
   if (task.checkpoint === null) await writer.begin(run)
   let at = resumed(task)
   for (;;) {
-    const pass = passesOf(run, await refusedBy(run))[at.variant]
+    const pass = passesOf(run, await readProfile(run.context.database.pool))[at.variant]
     if (pass === undefined) break
     at = await runPass(run, pass, at)
   }
@@ -68,13 +68,15 @@ function resumed(task: Task): Checkpoint {
 /** One pass through one variant of the list. Returns where to continue: the next variant, or the same one again. */
 async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayProbeAgain = true): Promise<Checkpoint> {
   const { context, reads, signal } = run
-  const { query } = pass
+  const { query, profile } = pass
+  const again = async (): Promise<Checkpoint> =>
+    runPass(run, { ...pass, profile: await readProfile(context.database.pool) }, start, false)
   if (start.ended) return endPass(run, pass, start)
-  const { paging, pageBase, probed } = await resolvePaging(run, query)
+  const { paging, pageBase, probed } = await resolvePaging(run, query, profile)
   const ahead = await recordsAhead(run, pass, start)
   const showsShape = pass.part === undefined && start.variant === 0 && start.next === null
-  const shape = showsShape ? await readDetected(context.database.pool, shapeSetting(run.stream.name)) : null
-  const mayBeKept = pass.part !== 'newest' && !(showsShape && shape === null)
+  const shape = profile.get(shapeSetting(run.stream.name))
+  const mayBeKept = pass.part !== 'newest' && !(showsShape && shape === undefined)
   const source = context.api.list({
     endpoint: reads.list,
     query: { ...query },
@@ -94,7 +96,7 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     const commits = new CommitsInTurn()
     try {
       // While Postgres writes one batch, the next is prepared and started, and the pages after it are read.
-      for await (const [batch] of batches(prepared(run, arrived), { limit: 1, lingerMs: 0 })) {
+      for await (const [batch] of batches(prepared(run, arrived, profile), { limit: 1, lingerMs: 0 })) {
         if (batch === undefined) continue
         const from = at
         at = checkpointAfter(batch, from)
@@ -114,7 +116,7 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     // A record that was added while the numbering was probed made two pages of one.
     if (notNumbered.has(error.code) && probed && pageBase === 0 && at.pages <= 1 && mayProbeAgain) {
       await doubtPageBase(context, messageOf(error))
-      return runPass(run, pass, start, false)
+      return again()
     }
     if (unprovenEnds.has(error.code)) return endPass(run, pass, unprovenEnd(at, withCure(error)))
     // If the API answered wrongly while its numbering was probed, it would be asked forever for a page that it never
@@ -122,7 +124,7 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     const firstRefused = start.next === null && at === start && refusals.has(error.code)
     if (error.code === 'PAGING_IGNORED' || firstRefused) {
       if (probed) await doubtPageBase(context, messageOf(error))
-      if (probed && firstRefused && mayProbeAgain) return runPass(run, pass, start, false)
+      if (probed && firstRefused && mayProbeAgain) return again()
     }
     const { code, endpoint } = error
     if (!code.startsWith('PAGING_')) throw error
@@ -165,12 +167,16 @@ type PageBatch = {
 }
 
 /** Turns pages into changes; the pages themselves are let go. */
-async function* prepared(run: TaskRun<'list'>, source: AsyncIterable<readonly Page[]>): AsyncGenerator<PageBatch> {
+async function* prepared(
+  run: TaskRun<'list'>,
+  source: AsyncIterable<readonly Page[]>,
+  profile: Profile,
+): AsyncGenerator<PageBatch> {
   let summary: boolean | undefined
   let keys: string[] = []
   const aged = comparesAged(await run.writer.economy(run), run.stream)
   for await (const pages of source) {
-    summary ??= await isSummary(run, pages)
+    summary ??= await isSummary(run, pages, profile)
     for (const parts of pageBatches(pages, rowsPerCommit)) {
       run.signal.throwIfAborted()
       const { changes, keysOfPart } = await changesOfPages(run, parts, { summary, comparesAged: aged })

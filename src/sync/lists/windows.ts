@@ -12,14 +12,19 @@ import { dayOf, instantOf } from '../../date-time.ts'
 import { ApiError } from '../../errors.ts'
 import { counted } from '../../format.ts'
 import { judgeBounds, noteBounds } from '../../profile/bounds.ts'
-import { readDetected, saveDetected } from '../../profile/detected-settings.ts'
-import { withoutParameters } from '../../profile/refused-parameters.ts'
+import { type Profile, readDetected, saveDetected } from '../../profile/detected-settings.ts'
+import { refusedParameters, withoutParameters } from '../../profile/refused-parameters.ts'
 import type { TaskRun } from '../context.ts'
 import { areMoreNewer, countInWindow, isPageKnown, type Window } from '../due/windows.ts'
 import { keyOf } from '../records/project.ts'
 
 /** One pass through a list, or through a part of it. */
-export type Pass = { readonly query: Readonly<Record<string, string>>; readonly part?: 'newest' | 'soon' }
+export type Pass = {
+  readonly query: Readonly<Record<string, string>>
+  readonly part?: 'newest' | 'soon'
+  /** What is relied on while it runs. */
+  readonly profile: Profile
+}
 
 export type WindowsHonoured = { readonly honoured: true } | { readonly honoured: false; readonly reason: string }
 
@@ -64,23 +69,23 @@ const askedDays = ({ from, to }: Window): { readonly from: string; readonly to: 
 })
 
 /**
- * The passes of a sweep.
- * @param refused parameters that the API refuses: a pass that differs only by these is dropped. The windows are
- * evaluated by their own answers.
+ * The passes of a sweep. One that differs only by parameters that the API refuses is dropped. The windows are evaluated
+ * by their own answers.
  */
-export function passesOf(run: TaskRun<'list'>, refused: ReadonlySet<string>): readonly Pass[] {
+export function passesOf(run: TaskRun<'list'>, profile: Profile): readonly Pass[] {
   const { query, extraPasses = [], windows } = run.reads
+  const refused = refusedParameters(profile, run.stream.name, run.context.clock)
   const window = windowOf(run)
   if (window === undefined || windows === undefined)
     return [{}, ...extraPasses.filter((variant) => !Object.keys(variant).some((name) => refused.has(name)))].map(
-      (variant) => ({ query: withoutParameters({ ...query, ...variant }, refused) }),
+      (variant) => ({ query: withoutParameters({ ...query, ...variant }, refused), profile }),
     )
   const { newest, soon } = windows
   const asked = askedDays(window)
   const days = { [soon.from]: asked.from, [soon.to]: asked.to }
   return [
-    { part: 'newest', query: newest.query },
-    { part: 'soon', query: { ...query, ...days } },
+    { part: 'newest', query: newest.query, profile },
+    { part: 'soon', query: { ...query, ...days }, profile },
   ]
 }
 
