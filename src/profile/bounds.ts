@@ -5,10 +5,10 @@ import type { Queryable } from '../database/sql.ts'
 import { contradictDetected, readDetected, saveDetected } from './detected-settings.ts'
 
 /** The name of the detected setting. */
-export const boundsSetting = (stream: string): string => `bounds:${stream}`
+const boundsSetting = (stream: string): string => `bounds:${stream}`
 
 /** What the days of the records that were answered for a window say. */
-export type BoundsSeen = 'included' | 'contradicted' | 'unproven'
+type BoundsSeen = 'included' | 'contradicted' | 'unproven'
 
 /**
  * Judges the answer for a window, by the days as the records write them: both bounds are included where records of both days

@@ -231,32 +231,13 @@ function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: 
   }
 }
 
-/** The gate's state as the API's gate keeps it: instants in milliseconds since 1970. */
-type StoredGate = {
-  readonly pausedUntil: number
-  readonly opened: number
-  readonly probeAt: number
-  readonly changedAt: number
-}
-
-const fields = ['pausedUntil', 'opened', 'probeAt', 'changedAt'] as const satisfies readonly (keyof StoredGate)[]
-
-const isStoredGate = (value: unknown): value is StoredGate => {
-  if (typeof value !== 'object' || value === null) return false
-  const members: Record<string, unknown> = { ...value }
-  return fields.every((field) => Number.isFinite(members[field]))
-}
-
-/** @param id which API: its address. */
-export function createGateStore(
-  db: Queryable,
-  id: string,
-): { load(): Promise<StoredGate | null>; save(state: StoredGate): Promise<void> } {
+/** The gate's state in sync.gate. @param id which API: its address. */
+export function createGateStore(db: Queryable, id: string): GateStore {
   return {
     load: async () => {
       const row = await on(db).selectFrom('sync.gate').select('state').where('id', '=', id).executeTakeFirst()
       const state = row?.state
-      return isStoredGate(state) ? state : null
+      return isGateState(state) ? state : null
     },
     // Another worker may have stored something since we looked: the longer pause and the newer breaker stand.
     save: async (state) => {
@@ -312,16 +293,16 @@ export const closing = (state: GateState, now: number): GateState => ({
 })
 
 /** The state while a probe is out: the other workers hold theirs back until its turn has passed. */
-export const probing = (state: GateState, now: number): GateState => ({
+const probing = (state: GateState, now: number): GateState => ({
   ...state,
   probeAt: now + probeDelayMs(state.opened),
 })
 
 /** The state after a probe was cancelled: the next probe may leave. */
-export const unprobed = (state: GateState, now: number): GateState => ({ ...state, probeAt: now })
+const unprobed = (state: GateState, now: number): GateState => ({ ...state, probeAt: now })
 
 /** The state after the API asked for a pause of `ms`. A shorter pause never ends a longer one. */
-export const pausing = (state: GateState, now: number, ms: number): GateState => ({
+const pausing = (state: GateState, now: number, ms: number): GateState => ({
   ...state,
   pausedUntil: Math.max(state.pausedUntil, now + ms),
 })

@@ -25,7 +25,7 @@ export const quotaRule = {
 } as const
 
 /** The hours of a month where none has started. */
-export const monthHours = 30 * 24
+const monthHours = 30 * 24
 
 /** Requests per hour that a quota allows in the long run, of which `usedOfMonth` were made and `hoursLeft` are left of the month. */
 export function pacePerHour({ hour, day, month }: Quota, usedOfMonth = 0, hoursLeft: number = monthHours): number {
@@ -39,7 +39,7 @@ export const quotaText = (quota: Quota): string =>
   quotaWindows.flatMap((window) => (quota[window] === null ? [] : [`${quota[window]}/${window}`])).join(',')
 
 /** So many requests within so many seconds. */
-export type ReportedLimit = { readonly requests: number; readonly seconds: number }
+type ReportedLimit = { readonly requests: number; readonly seconds: number }
 
 const [minuteS, hourS, dayS] = [60, 3_600, 86_400]
 const [shortestMonthS, longestMonthS] = [28 * dayS, 31 * dayS]

@@ -60,7 +60,7 @@ const keepMs = 250
 const periodMs = 200
 
 /** Requests in the largest loan: 1 at 10/s, 5 at 100/s, 50 at 1000/s. */
-export const largestLoan = (ratePerSecond: number): number => Math.ceil((ratePerSecond * shareMs) / 1000)
+const largestLoan = (ratePerSecond: number): number => Math.ceil((ratePerSecond * shareMs) / 1000)
 
 /** Of a quota without a rate so many are lent at once, at most. */
 const largestUnpaced = 200
@@ -261,7 +261,7 @@ type Pace = {
 }
 
 /** Counts by periods of `periodMs`. */
-export function createPace(periodMs: number): Pace {
+function createPace(periodMs: number): Pace {
   let [before, present, since] = [0, 0, performance.now()]
   const turn = (): void => {
     const periods = Math.floor((performance.now() - since) / periodMs)

@@ -27,7 +27,7 @@ export type Wish = {
  * All requests that were wanted, evenly spread from `waitMs` on; or none when a more urgent caller goes first, so ask
  * again then.
  */
-export type Loan = {
+type Loan = {
   readonly granted: number
   readonly waitMs: number
   /** The lender's clock, where it counts a quota. */
@@ -55,7 +55,7 @@ export const rule = {
 } as const
 
 /** Instants until which requests are lent, changes and reads wait for more, and details have had their part beside reads. */
-export type BudgetState = {
+type BudgetState = {
   readonly lentUntil: number
   readonly changesUntil: number
   readonly readsUntil: number
@@ -116,7 +116,7 @@ const askAgainMs = 1_000
  * The shared budget where it counts a quota. While it does not answer it lends nothing, because only it knows how
  * many requests are left. Logs this once. Never rejects.
  */
-export function withoutFallback(shared: RequestBudget, log: Logger): RequestBudget {
+function withoutFallback(shared: RequestBudget, log: Logger): RequestBudget {
   let isOut = false
   return {
     lend: async (wish) => {

@@ -67,7 +67,7 @@ const itemsPaths = [
   'hydra:member',
 ]
 /** Where the number of all records usually stands. */
-export const totalPaths = [
+const totalPaths = [
   'total',
   'totalCount',
   'totalItems',
@@ -83,7 +83,7 @@ export const totalPaths = [
   'page.totalElements',
   'totalElements',
 ]
-export const totalHeaders = ['x-total-count', 'total-count', 'x-total']
+const totalHeaders = ['x-total-count', 'total-count', 'x-total']
 /** Arrays under these names are never records, even if there is no other array. */
 const neverItems = new Set(['errors', 'warnings', 'messages', 'links'])
 

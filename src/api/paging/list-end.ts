@@ -28,7 +28,7 @@ export type SoFar = ListRead & {
 }
 
 /** The most consecutive empty pages that announce more: some APIs filter records after they have cut their pages. */
-export const mostEmpty = 10
+const mostEmpty = 10
 
 /** Why the last page announces more although the page after it does not; null: it does not. */
 export function saysMore({ call, last, total, records, pages, resumed, asked, before }: SoFar): string | null {
@@ -44,8 +44,7 @@ export function saysMore({ call, last, total, records, pages, resumed, asked, be
 }
 
 /** `1 record was read`, `2 records were read`. */
-export const wereRead = (value: number, noun: string): string =>
-  `${counted(value, noun)} ${value === 1 ? 'was' : 'were'} read`
+const wereRead = (value: number, noun: string): string => `${counted(value, noun)} ${value === 1 ? 'was' : 'were'} read`
 
 /** Whether pages have numbers or offsets; all other styles are led on by their answers. */
 const counts = ({ paging }: ListCall): boolean => styles[paging.style].count !== null
@@ -99,7 +98,7 @@ export function judgeRepeat(soFar: SoFar): 'end' | 'ask' {
  * @param lastKeys of what was read, in order
  * @throws ApiError PAGING_UNPROVEN, PAGING_IGNORED
  */
-export function judgeTail(soFar: SoFar, keys: readonly string[], lastKeys: readonly string[], skip: number): void {
+function judgeTail(soFar: SoFar, keys: readonly string[], lastKeys: readonly string[], skip: number): void {
   const { call, records, pages } = soFar
   const expected = lastKeys.slice(skip - records)
   const isSame = (some: readonly string[]): boolean =>
@@ -114,7 +113,7 @@ export function judgeTail(soFar: SoFar, keys: readonly string[], lastKeys: reado
 }
 
 /** The error for a page that came before, of a list of several pages. */
-export const cameAgain = ({ call, records }: SoFar): ApiError =>
+const cameAgain = ({ call, records }: SoFar): ApiError =>
   endless(
     call,
     `the page after ${counted(records, 'record')} repeats an earlier page, and nothing says that all were read`,

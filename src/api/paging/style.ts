@@ -38,7 +38,7 @@ export type Count = {
 }
 
 /** A page of a list that is served. */
-export type ServedPage = {
+type ServedPage = {
   readonly size: number
   /** Number of the first page. */
   readonly base: number

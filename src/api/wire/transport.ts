@@ -196,7 +196,7 @@ async function readErrorText(
 const foreignWord = /^(NaN|-?Infinity|undefined|None|True|False|nil)\b/
 
 /** Names the first thing that is wrong with a text, and its place: `NaN at $[17].price, character 812`. */
-export function faultIn(text: string): string {
+function faultIn(text: string): string {
   const bytes = Buffer.from(text)
   const scan = scanPage(bytes, 0, true)
   const at = typeof scan === 'number' ? bytes.toString('utf8', 0, scan).length : 0

@@ -26,7 +26,7 @@ export type AskedList = {
 }
 
 /** Some settings of paging, and the lines that set them. */
-export type FoundPaging = {
+type FoundPaging = {
   readonly paging: Partial<PagingSettings>
   readonly settings: readonly FoundSetting[]
 }

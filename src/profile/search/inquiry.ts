@@ -20,7 +20,7 @@ export type ListToRead = {
 }
 
 /** Lets so many requests pass and refuses the next one. */
-export type Allowance = Limiter & { readonly spent: () => boolean }
+type Allowance = Limiter & { readonly spent: () => boolean }
 
 /** Reads that one `check` makes at most. */
 export const mostReads = 40
