@@ -14,7 +14,7 @@ type Results = ReadonlyMap<string, Json>
 export type Evidence = {
   /** The writable fields of the record to the last character and digit, for updates. */
   readonly before?: Json
-  /** The body that was sent, as exactly, for updates. */
+  /** The body that was sent, as exactly: for updates, and where the stored request hides personal values. */
   readonly sent?: JsonObject
   /** Ids of the collection, or of the records a created one could be taken for. */
   readonly ids?: readonly string[]
@@ -125,8 +125,8 @@ export const changeColumns = `q.id, q.operation, q.status, q.target, q.body, q.a
 
 /** For outbox.queue.proof: what is exact goes as JSON text, since jsonb holds neither NUL nor halves of surrogate pairs. */
 export function storedEvidence({ before, sent, ...rest }: Evidence): Json {
-  const exact = before === undefined ? {} : { exact: stringifyJson({ before, sent: sent ?? null }) }
-  return { ...(rest as JsonObject), ...exact }
+  const isExact = before !== undefined || sent !== undefined
+  return { ...(rest as JsonObject), ...(isExact && { exact: stringifyJson({ before, sent }) }) }
 }
 
 /** What outbox.queue.proof holds. */

@@ -198,7 +198,7 @@ export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBa
   assertCurrent: async (client) => await context.privacy?.assertCurrent(client),
   look: async (change, resultId) => {
     const kind = kindOf(change.write)
-    const before = sentOf(change, context.privacy)
+    const before = sentOf(change)
     // The path of the record itself: that of its collection, and the id it has there.
     const [, param = ''] = resultId === null ? [] : (/\{(\w+)\}$/.exec(singleRead(change.write)) ?? [])
     const params = resultId === null ? before.params : { ...before.params, [param]: resultId }

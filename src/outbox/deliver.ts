@@ -3,7 +3,6 @@
 
 import { randomUUID } from 'node:crypto'
 import { concernsAccount, isHeldBack } from '../api/retry.ts'
-import { isObject, type Json, type JsonObject } from '../api/wire/json.ts'
 import { deadlineIn } from '../clock.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import { answersAccount } from './account.ts'
@@ -55,7 +54,7 @@ async function prepareAgain(delivery: Delivery): Promise<Prepared | Outcome> {
   const { evidence, request, write } = delivery.change
   const wasLost = evidence.ambiguous === true && request !== null
   const mayBeThere = wasLost && kindOf(write).makesRecord
-  const outcome = mayBeThere ? await verifyChange(delivery, sentOf(delivery.change, delivery.context.privacy)) : null
+  const outcome = mayBeThere ? await verifyChange(delivery, sentOf(delivery.change)) : null
   if (outcome !== null) return outcome
   const prepared = await prepareChange(delivery)
   if (!wasLost || prepared.kind !== 'prepared') return prepared
@@ -171,17 +170,13 @@ async function send(
  */
 async function repeatable(delivery: Delivery): Promise<Sent | null> {
   const { context, change } = delivery
-  const { evidence, request } = change
+  const { evidence } = change
   if (evidence.key === undefined || evidence.answered) return null
   if (context.api.keepsKeys() === undefined) await answersAccount(delivery).catch(ignoreApiError)
   if (context.api.keepsKeys() !== true) return null
-  const sent = sentOf(change, context.privacy)
-  // Personal values that were only sent back as they were read are not kept: without them it is another request.
-  const isWhole = Object.keys(objectIn(evidence.sent ?? request?.body)).every((name) => Object.hasOwn(sent.body, name))
-  return isWhole ? sent : null
+  const sent = sentOf(change)
+  return isVeiled(sent.body) ? null : sent // an earlier version kept hashes as evidence
 }
-
-const objectIn = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
 
 function ignoreApiError(error: unknown): void {
   if (!(error instanceof ApiError)) throw error

@@ -9,7 +9,7 @@ import { leaseLost } from './claim.ts'
 import type { Sent } from './kinds/kind.ts'
 import { jsonParameter, type Outcome } from './outcome.ts'
 import { mirrorKey, type Params } from './reads.ts'
-import { veiledEvidence, veiledFields } from './veil.ts'
+import { isVeiled, veiledFields } from './veil.ts'
 
 /** A change that is about to leave, and what is sent for it. */
 export type Departure = { readonly change: Change; readonly sent: Sent }
@@ -45,13 +45,16 @@ async function mark(
   const rows = departing.map(({ change, sent }) => {
     const { write } = change
     const [method = ''] = write.endpoint.split(' ')
-    const body = write.body.length > 0 ? { body: veiledFields(privacy, write, asRead(sent.body) as JsonObject) } : {}
+    const shown = veiledFields(privacy, write, asRead(sent.body) as JsonObject)
+    const body = write.body.length > 0 ? { body: shown } : {}
+    const isHidden = isVeiled(shown) || sent.evidence.sent !== undefined
+    const evidence = isHidden ? { ...sent.evidence, sent: sent.body } : sent.evidence
     const key = mirrorKey(write, sent.params, null)
     return [
       change.id,
       change.fence,
       jsonParameter({ method, path: shownPath(write.endpoint, sent.params), ...body }),
-      jsonParameter(storedEvidence(veiledEvidence(privacy, write, sent.evidence))),
+      jsonParameter(storedEvidence(evidence)),
       key === null ? null : keyText(key),
       sent.warnings.join(' ') || null,
     ]

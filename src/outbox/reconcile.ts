@@ -5,27 +5,18 @@ import { isObject, type Json } from '../api/wire/json.ts'
 import { ApiError } from '../errors.ts'
 import { absenceProvesInMs, absenceProvesNothing, nextVerificationMs } from './attempts.ts'
 import { type Change, resolveTarget } from './change.ts'
-import { type PushContext, showDelayOf } from './context.ts'
+import { showDelayOf } from './context.ts'
 import { sentFormerly } from './former.ts'
 import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { awaited } from './kinds/shared.ts'
 import { errorText, gone, type Outcome, storable } from './outcome.ts'
 import { checkAgain } from './show-delay.ts'
-import { sentAs } from './values.ts'
-import { recalledSent, withBefore } from './veil.ts'
 
 /** What was sent, as the commit before it was dispatched wrote it down. */
-export function sentOf(change: Change, privacy: PushContext['privacy']): Sent {
-  const { write } = change
-  const stored = change.evidence.sent ?? change.request?.body // what was stored for people has replaced characters
-  const wishes = Object.fromEntries(
-    write.body.flatMap((field): [string, Json][] => {
-      const wish = change.body[field.name]
-      return wish === undefined || wish === null ? [] : [[field.name, sentAs(field, wish)]]
-    }),
-  )
-  const body = isObject(stored) ? recalledSent(privacy, write, stored, wishes) : {}
+export function sentOf(change: Change): Sent {
+  const stored = change.evidence.sent ?? change.request?.body // what people are shown has replaced characters
+  const body = isObject(stored) ? stored : {}
   const own = (name: string): boolean => Object.hasOwn(change.body, name) && !change.keptRemote.includes(name)
   return {
     params: resolveTarget(change.target, change.results) ?? {},
@@ -96,11 +87,10 @@ export const freshly = (delivery: Delivery): Delivery => ({
 })
 
 /** The outcome of a change that was dispatched, from what the API shows; null: it did not take effect. @throws ApiError */
-export async function verifyChange(delivery: Delivery, kept: Sent): Promise<Outcome | null> {
+export async function verifyChange(delivery: Delivery, sent: Sent): Promise<Outcome | null> {
   const { context, change } = delivery
   const kind = kindOf(change.write)
-  const found = await kind.verify(freshly(delivery), kept)
-  const sent = withBefore(context.privacy, change.write, kept, found?.[0]?.exact)
+  const found = await kind.verify(freshly(delivery), sent)
   // The absence of what one of our own changes made a moment ago proves nothing.
   const isMissing = kind.makesRecord ? found === null : found?.length === 0
   const early = isMissing ? await awaited(delivery) : null
@@ -129,10 +119,7 @@ export async function reconcileChange(delivery: Delivery): Promise<Outcome> {
   const { write, evidence } = delivery.change
   const kind = kindOf(write)
   try {
-    const sent =
-      evidence.former === undefined
-        ? sentOf(delivery.change, delivery.context.privacy)
-        : await sentFormerly(freshly(delivery))
+    const sent = evidence.former === undefined ? sentOf(delivery.change) : await sentFormerly(freshly(delivery))
     if (!('evidence' in sent)) return sent
     // It took effect: what it left is still to be seen.
     if (evidence.answered && !kind.makesRecord) return await kind.finish(delivery, sent, { response: null, seen: null })

@@ -1,5 +1,5 @@
-// What `privacy apply` rewrites in the outbox: evidence of every change, and the input of ended ones. The body of any
-// other stays until it has been sent.
+// What `privacy apply` rewrites in the outbox: what is shown of every change, and the input of ended ones. Body and evidence of
+// any other stay until it has ended.
 
 import { isObject, type Json, parseJson, stringifyJson } from '../api/wire/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
@@ -7,14 +7,13 @@ import { writeNamed } from '../catalog/writes.ts'
 import type { Privacy } from '../privacy/privacy.ts'
 import { type Rewrite, rowsRewrite, type Texts } from '../privacy/rewrite.ts'
 import { withoutQuote } from '../privacy/rewrites.ts'
-import { evidenceIn, storedEvidence } from './change.ts'
 import { keptChange, keptConflict, keptResponse } from './kept.ts'
 import type { Conflict } from './merge.ts'
 import type { Response } from './outcome.ts'
 import { stateSets } from './states.ts'
-import { veiledEvidence, veiledFields } from './veil.ts'
+import { veiledFields } from './veil.ts'
 
-const jsonColumns = ['body', 'base', 'options', 'request', 'response', 'conflict', 'left_behind', 'proof'] as const
+const jsonColumns = ['body', 'base', 'options', 'request', 'response', 'conflict', 'left_behind'] as const
 
 const parsed = (text: string): Json => parseJson(text).value
 
@@ -33,10 +32,6 @@ function evidenceOf(privacy: Privacy, { operation, ...row }: Texts): Texts {
     response: rewritten(row.response, (response) => keptResponse(privacy, write, response as Response) as Json),
     conflict: rewritten(row.conflict, (conflict) => keptConflict(privacy, write, conflict as Conflict) as Json),
     left_behind: rewritten(row.left_behind, (left) => privacy.protect(streamNamed(write.stream), left)),
-    proof:
-      (row.proof ?? null) === null
-        ? null
-        : stringifyJson(storedEvidence(veiledEvidence(privacy, write, evidenceIn(row.proof ?? null)))),
     warning: row.warning?.includes(' could not be mirrored: ') ? withoutQuote(row.warning) : (row.warning ?? null),
   }
 }

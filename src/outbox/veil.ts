@@ -1,7 +1,7 @@
-// Personal values in the outbox. The API is read and written in clear, and a change's body stays clear until the
-// change has ended, because it must be sent. Everything else stored of it (request, pre-image, conflict, result,
-// answers) holds hashes of the exact values. `veil` makes them; `recall` finds the clear value of a hash among those
-// at hand, so that merge and verdicts compare as usual.
+// Personal values in the outbox. The API is read and written in clear. Body and evidence of a change stay in clear until it
+// ends, because it is sent and verified by them. What outbox.changes shows beside the body (request, conflict, answers) and what
+// a change leaves as base for later ones holds hashes of the exact values. `veil` makes them; `recall` finds the clear
+// value of a hash among those at hand, so that the merge compares as usual.
 
 import { isObject, type Json, type JsonObject, someText, stringifyJson, textOf } from '../api/wire/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
@@ -9,8 +9,7 @@ import type { BodyField, WriteDef } from '../catalog/types.ts'
 import { exactMember, hashPrefix, normalValue } from '../privacy/hash.ts'
 import type { Privacy } from '../privacy/privacy.ts'
 import { type Action, actionOf } from '../privacy/rules.ts'
-import type { Evidence } from './change.ts'
-import { readValue, writeShape } from './values.ts'
+import { writeShape } from './values.ts'
 
 type Veiling = Privacy | undefined
 type Fields = ReadonlyMap<string, Action>
@@ -43,8 +42,8 @@ const unknown = hashPrefix
 /** Whether it stands for a value that is not known at all. */
 export const isUnknownValue = (value: Json | undefined): boolean => value === unknown
 
-/** A value of a field as evidence holds it: the hash of its exact text, of an object that of each member. */
-export function veil(privacy: Privacy, field: BodyField, value: Json): Json {
+/** The hash of the exact text of a value; of an object that of each member. */
+function veil(privacy: Privacy, field: BodyField, value: Json): Json {
   if (isVeiled(value)) return privacy.settings.hasher === null ? unknown : value
   const shape = writeShape(field, value)
   if (shape === null) return null
@@ -54,7 +53,7 @@ export function veil(privacy: Privacy, field: BodyField, value: Json): Json {
 }
 
 /** The value that a veiled one stands for, if it is among these; else the veiled one, which equals no other. */
-export function recall(
+function recall(
   privacy: Privacy,
   field: BodyField,
   kept: Json | undefined,
@@ -71,7 +70,7 @@ export function recall(
 const shownHash = (privacy: Privacy, field: BodyField, value: Json | undefined): Json =>
   veil(privacy, field, typeof value === 'string' ? normalValue(field.name, value) : (value ?? null))
 
-/** Fields as evidence holds them; those that are not personal as they are. */
+/** Fields with hashes in place of personal values. */
 export function veiledFields(privacy: Veiling, write: WriteDef, fields: Readonly<JsonObject>): JsonObject {
   const personal = personalFields(privacy, write)
   if (privacy === undefined || personal.size === 0) return { ...fields }
@@ -82,16 +81,6 @@ export function veiledFields(privacy: Veiling, write: WriteDef, fields: Readonly
       return [name, field === undefined || !personal.has(name) ? value : veil(privacy, field, value)]
     }),
   )
-}
-
-/** The evidence of an update as it is kept. */
-export function veiledEvidence(privacy: Veiling, write: WriteDef, evidence: Evidence): Evidence {
-  const { before, sent } = evidence
-  return {
-    ...evidence,
-    ...(isObject(before) && { before: veiledFields(privacy, write, before) }),
-    ...(isObject(sent) && { sent: veiledFields(privacy, write, sent) }),
-  }
 }
 
 /** Fields that an earlier change left, with the exact hashes in place of the normal ones. */
@@ -126,41 +115,4 @@ export function recalledFields(
     recalled[field.name] = seen ?? recall(privacy, field, value, among(field)) ?? null
   }
   return recalled
-}
-
-/**
- * The body to send, with the clear values of the change in place of their hashes. Other hashes, which were only sent
- * back as read, are removed: they were not meant to change.
- */
-export function recalledSent(
-  privacy: Veiling,
-  write: WriteDef,
-  kept: Readonly<JsonObject>,
-  wishes: Readonly<JsonObject>,
-): JsonObject {
-  if (privacy === undefined) return { ...kept }
-  const recalled: JsonObject = { ...kept }
-  for (const field of write.body) {
-    const value = kept[field.name]
-    if (!isVeiled(value)) continue
-    const wish = wishes[field.name]
-    const found = value === unknown ? wish : recall(privacy, field, value, [wish])
-    if (found === undefined || isVeiled(found)) delete recalled[field.name]
-    else recalled[field.name] = found
-  }
-  return recalled
-}
-
-/** The sent body with the pre-image in clear, as far as the record shows it now or it was sent. */
-export function withBefore<S extends { readonly body: JsonObject; readonly evidence: Evidence }>(
-  privacy: Veiling,
-  write: WriteDef,
-  sent: S,
-  now: Json | undefined,
-): S {
-  const { before } = sent.evidence
-  if (!isObject(before)) return sent
-  const among = (field: BodyField): readonly (Json | undefined)[] => [readValue(field, now), sent.body[field.name]]
-  const recalled = recalledFields(privacy, write, before, { among })
-  return { ...sent, evidence: { ...sent.evidence, before: recalled } }
 }

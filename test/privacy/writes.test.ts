@@ -154,6 +154,37 @@ describe.each(modes)('with personal data: $name', ({ mode, columns, key }) => {
     expect(truth()).toMatchObject({ lastName: `${marker} lost` })
   })
 
+  it('an answer that is lost is not taken for no effect where others have changed the field, with a key or without', async () => {
+    await nextUser(650)
+    rig.sandbox.fault({ op: 'PUT /v3/users/{userId}', times: 1, respond: 'dropAfterEffect' })
+    rig.sandbox.fault({ op: 'GET /v3/users/{userId}', after: 1, respond: 'reset' })
+    const id = await update({ email: `${marker}.ours@example.com` })
+    await rig.pusher.runOnce(AbortSignal.timeout(100_000))
+    const { rows } = await testDatabase.pool.query('select proof::text from outbox.queue where id = $1', [id])
+    expect(rows[0]?.proof).toContain(`${marker}.ours@example.com`)
+    upstream({ email: `${marker}.theirs@example.com` })
+    rig.sandbox.clearFaults()
+    await rig.push()
+    expect(await rig.change(id)).toMatchObject({ status: 'unknown' })
+    expect(truth()).toMatchObject({ email: `${marker}.theirs@example.com` })
+    await resolveChange(rig.database, { what: 'took_effect', id }, rig.readBack)
+    await rig.push()
+    if (mode !== 'keep') expect(await tablesWith(testDatabase.pool, `${marker}.ours`)).toEqual({})
+  })
+
+  it('an expired change keeps no evidence of an attempt', async () => {
+    await nextUser(670)
+    const id = await update({ addressCity: `${marker} late` })
+    await rig.database.pool.query(
+      `update outbox.queue set proof = jsonb_build_object('ambiguous', true, 'exact', $2::text), expires_at = now() where id = $1`,
+      [id, JSON.stringify({ before: { addressCity: marker } })],
+    )
+    await rig.push()
+    expect(await rig.change(id)).toMatchObject({ status: 'expired' })
+    const { rows } = await testDatabase.pool.query('select proof from outbox.queue where id = $1', [id])
+    expect(rows).toEqual([{ proof: null }])
+  })
+
   it('a chain of a new user and what follows is sent once, and nothing is kept of it but hashes', async () => {
     const person = {
       ...Object.fromEntries(fields.map((field, index) => [field, fresh(field, 700 + index)])),

@@ -1,13 +1,13 @@
 // Which of the records that the API shows after a lost answer is the one we tried to create: it exists, is proven
 // absent, or is unclear.
 
-import { get, isObject, type Json, type JsonObject, textOf } from '../../api/wire/json.ts'
+import { get, type Json, type JsonObject, textOf } from '../../api/wire/json.ts'
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
+import { evidenceIn } from '../change.ts'
 import { type Likeness, leastAlike, likeness } from '../likeness.ts'
 import { readRecord, rootOf, type Seen, singleRead } from '../reads.ts'
 import { shownValue } from '../values.ts'
-import { recalledSent } from '../veil.ts'
 import type { Delivery, Sent, Verdict } from './kind.ts'
 import { notTaken, took } from './shared.ts'
 
@@ -149,10 +149,10 @@ export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly S
   const { aggregate, operation } = change.write
   const root = sent.params[rootOf(change.write).param]
   const { rows } = await context.database.pool.query<Rival>(
-    `select result->>'id' as id, id as change, request, body from outbox.queue
+    `select result->>'id' as id, id as change, request->'body' as body, proof::text from outbox.queue
      where operation = $1 and id <> $2 and aggregate = any($3) and status = 'done' and result->>'id' = any($4)
      union all
-     select null, id, request, body from outbox.queue
+     select null, id, request->'body', proof::text from outbox.queue
      where operation = $1 and id <> $2 and $5 and (status = 'unknown' or status = 'sending' and departed)`,
     [
       operation,
@@ -165,15 +165,7 @@ export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly S
   const made = new Set(rows.map(({ id }) => id))
   const rivals = rows
     .filter(({ id }) => id === null)
-    .map((row) => ({
-      ...row,
-      body: recalledSent(
-        context.privacy,
-        change.write,
-        isObject(row.request.body) ? row.request.body : {},
-        row.body ?? {},
-      ),
-    }))
+    .map((row) => ({ change: row.change, body: evidenceIn(row.proof).sent ?? row.body ?? {} }))
   const likenessFor = (body: JsonObject, record: Json): Likeness =>
     byIdentity(change.write, { body }, context.settings.timeZone).likenessOf(record)
   return found.flatMap((seen): Seen[] => {
@@ -190,6 +182,7 @@ export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly S
 type Rival = {
   readonly id: string | null
   readonly change: string
-  readonly request: { readonly body?: Json }
+  /** As it was sent, with hashes in place of personal values; `proof` then holds it in clear. */
   readonly body: JsonObject | null
+  readonly proof: string | null
 }

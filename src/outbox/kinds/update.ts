@@ -22,7 +22,7 @@ import {
   unseenFields,
   unseenWarnings,
 } from '../values.ts'
-import { exactFields, isUnknownValue, personalFields, recalledFields, withBefore } from '../veil.ts'
+import { exactFields, isUnknownValue, personalFields, recalledFields } from '../veil.ts'
 import type { Delivery, Effect, Kind, Sent } from './kind.ts'
 import {
   answered,
@@ -268,8 +268,10 @@ export const update: Kind = {
         return wish === undefined || change.keptRemote.includes(field.name) ? [] : [[field.name, sentAs(field, wish)]]
       }),
     )
-    const { base } = await earlierChanges(delivery, params)
-    return { params, body, applied: body, evidence: { before: base }, warnings: [] }
+    const [seen, { base }] = await Promise.all([readWritten(delivery, params), earlierChanges(delivery, params)])
+    const among = (field: BodyField): readonly (Json | undefined)[] => [readValue(field, seen?.exact), body[field.name]]
+    const before = recalledFields(delivery.context.privacy, change.write, base, { among })
+    return { params, body, applied: body, evidence: { before }, warnings: [] }
   },
 
   verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
@@ -306,12 +308,11 @@ export const update: Kind = {
     return changing.length > 0 && rest.length === changing.length ? notTaken : took(seen)
   },
 
-  async finish(delivery, given, effect: Effect) {
+  async finish(delivery, sent, effect: Effect) {
     const { context, change } = delivery
     const { write } = change
     const answer = isObject(effect.response?.body) ? answered(delivery, effect) : null
-    const read = effect.seen ?? (await readBack(readWritten(delivery, given.params), delivery))
-    const sent = withBefore(context.privacy, write, given, read?.exact)
+    const read = effect.seen ?? (await readBack(readWritten(delivery, sent.params), delivery))
     const isAnswered = effect.response !== null || change.evidence.answered
     const again =
       isAnswered &&

@@ -69,7 +69,7 @@ declare
 begin
   for victim in
     update outbox.queue q
-      set status = 'expired', settled_at = clock_timestamp(), error = 'Not sent before its expires_at.'
+      set status = 'expired', settled_at = clock_timestamp(), proof = null, error = 'Not sent before its expires_at.'
       where q.expires_at <= clock_timestamp() and q.status in ({{waiting}})
         and q.epoch = (select i.epoch from outbox.installation i) -- of another history it may have been sent in time
       returning q.id
