@@ -14,9 +14,9 @@ import type { Delivery, Prepared, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { awaited } from './kinds/shared.ts'
 import { errorText, gone, type Outcome, responseOf, storable } from './outcome.ts'
+import { isVeiled } from './personal.ts'
 import { isAbsent } from './reads.ts'
 import { freshly, reconcileChange, sentOf, verifyChange, verifyLater } from './reconcile.ts'
-import { isVeiled } from './veil.ts'
 
 /** The next attempt of a change that certainly had no effect. */
 function retryLater({ context, change }: Delivery, error: ApiError): Outcome {

@@ -8,8 +8,8 @@ import { type Change, storedEvidence } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { Sent } from './kinds/kind.ts'
 import { jsonParameter, type Outcome } from './outcome.ts'
+import { isVeiled, veiledFields } from './personal.ts'
 import { mirrorKey, type Params } from './reads.ts'
-import { isVeiled, veiledFields } from './veil.ts'
 
 /** A change that is about to leave, and what is sent for it. */
 export type Departure = { readonly change: Change; readonly sent: Sent }

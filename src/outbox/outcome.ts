@@ -1,6 +1,6 @@
 // The result of working on a change, as a value; settle.ts stores it. Pure helpers that name the outcomes.
 
-import { get, isObject, type Json, type JsonObject, stringifyJson } from '../api/wire/json.ts'
+import { get, isObject, type Json, type JsonObject, parseJson, stringifyJson, textOf } from '../api/wire/json.ts'
 import { embeddedPerson, streamNamed } from '../catalog/catalog.ts'
 import type { WriteDef } from '../catalog/types.ts'
 import { writes } from '../catalog/writes.ts'
@@ -115,6 +115,18 @@ export const gone = ({
 export function responseOf(error: unknown): Response | null {
   if (!(error instanceof ApiError)) return null
   return { status: error.status ?? null, body: error.body ?? null }
+}
+
+/** Names of fields in the body of an error, where the API gives them as `errors: [{field}]`. */
+export function refusedFields(body: string | undefined): readonly string[] {
+  let parsed: Json
+  try {
+    parsed = parseJson(body ?? '').value
+  } catch {
+    return [] // no body, text or a cut-off one: nothing to learn from it
+  }
+  const errors = isObject(parsed) && Array.isArray(parsed.errors) ? parsed.errors : []
+  return errors.flatMap((error) => (isObject(error) ? (textOf(error.field) ?? []) : []))
 }
 
 /** An error in one line for the change's `error` column; ids and values stay out of it. */

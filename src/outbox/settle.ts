@@ -14,8 +14,8 @@ import { pendingRentalMs } from './attempts.ts'
 import type { Change } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { PushContext } from './context.ts'
-import { keptOutcome, veilEnded } from './kept.ts'
 import { type Done, isFinal, jsonParameter, type Outcome, outcomeOfFault } from './outcome.ts'
+import { keptOutcome, veilEnded } from './personal.ts'
 import { rootOf } from './reads.ts'
 
 /** A change that took effect, with what came of it. */

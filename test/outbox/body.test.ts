@@ -7,7 +7,8 @@ import { writeNamed } from '../../src/catalog/writes.ts'
 import { referredChange, resolveFields, resolveTarget } from '../../src/outbox/change.ts'
 import { numericReference, ownReference } from '../../src/outbox/kinds/rental-creation.ts'
 import { creationBody } from '../../src/outbox/kinds/shared.ts'
-import { refusedFields, updateBody } from '../../src/outbox/kinds/update.ts'
+import { updateBody } from '../../src/outbox/kinds/update.ts'
+import { refusedFields } from '../../src/outbox/outcome.ts'
 
 const rental = {
   id: 42,

@@ -8,7 +8,8 @@ import type { Change } from '../change.ts'
 import { showDelayOf } from '../context.ts'
 import { isStoredAs } from '../likeness.ts'
 import { mergeChange, overlayBase } from '../merge.ts'
-import { errorText, leftBehind, type Outcome, type Unseen } from '../outcome.ts'
+import { errorText, leftBehind, type Outcome, refusedFields, type Unseen } from '../outcome.ts'
+import { exactFields, isUnknownValue, personalFields, recalledFields } from '../personal.ts'
 import { mirrorKey, type Params, type Seen } from '../reads.ts'
 import { checkAgain } from '../show-delay.ts'
 import {
@@ -22,7 +23,6 @@ import {
   unseenFields,
   unseenWarnings,
 } from '../values.ts'
-import { exactFields, isUnknownValue, personalFields, recalledFields } from '../veil.ts'
 import type { Delivery, Effect, Kind, Sent } from './kind.ts'
 import {
   answered,
@@ -154,18 +154,6 @@ function differences(change: Change, { applied, evidence }: Sent, record: Json):
     'Changed by others meanwhile': moved.filter((field) => !leftOut.includes(field)),
     'Reset by the API, which refused the value it had shown': leftOut,
   }).flatMap(([what, fields]) => (fields.length === 0 ? [] : [`${what}: ${namesOf(fields)}.`]))
-}
-
-/** Names of fields in the body of an error, where the API gives them as `errors: [{field}]`. */
-export function refusedFields(body: string | undefined): readonly string[] {
-  let parsed: Json
-  try {
-    parsed = parseJson(body ?? '').value
-  } catch {
-    return [] // no body, text or a cut-off one: nothing to learn from it
-  }
-  const errors = isObject(parsed) && Array.isArray(parsed.errors) ? parsed.errors : []
-  return errors.flatMap((error) => (isObject(error) ? (textOf(error.field) ?? []) : []))
 }
 
 /**

@@ -5,8 +5,8 @@ import { isObject, type Json, type JsonObject, LosslessNumber, textOf } from '..
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
 import { canonicalDecimal } from '../../decimal.ts'
 import { referredChange } from '../../outbox/change.ts'
+import { isVeiled, personalFields } from '../../outbox/personal.ts'
 import { writeShape } from '../../outbox/values.ts'
-import { isVeiled, personalFields } from '../../outbox/veil.ts'
 import type { Privacy } from '../../privacy/privacy.ts'
 import { fieldProblem, problem, Refusal } from '../problem.ts'
 
