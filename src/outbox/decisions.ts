@@ -24,7 +24,7 @@ import type { PushContext } from './context.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { done, unverified } from './kinds/shared.ts'
 import type { Done } from './outcome.ts'
-import { keptOutcome } from './personal.ts'
+import { storedOutcome } from './personal.ts'
 import { singleRead } from './reads.ts'
 import { sentOf } from './reconcile.ts'
 import { settleDone, unmirrored } from './settle.ts'
@@ -215,7 +215,7 @@ export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBa
       if (seen === null && resultId !== null) throw notShown(change.id, resultId)
       if (seen === null && kind.readBack !== undefined) return unseen('The API does not show this record now.')
       const outcome = await kind.finish(delivery, { ...before, params, warnings: [byPerson] }, { response: null, seen })
-      return outcome.kind === 'done' ? keptOutcome(context.privacy, change.write, outcome) : unseen(unverified)
+      return outcome.kind === 'done' ? storedOutcome(context.privacy, change.write, outcome) : unseen(unverified)
     } catch (error) {
       if (!(error instanceof ApiError) || stopped.aborted) throw error
       // It did answer: the named record cannot be an id.

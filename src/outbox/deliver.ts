@@ -14,7 +14,7 @@ import type { Delivery, Prepared, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { awaited } from './kinds/shared.ts'
 import { errorText, gone, type Outcome, responseOf, storable } from './outcome.ts'
-import { isVeiled } from './personal.ts'
+import { isHashed } from './personal.ts'
 import { isAbsent } from './reads.ts'
 import { freshly, reconcileChange, sentOf, verifyChange, verifyLater } from './reconcile.ts'
 
@@ -38,7 +38,7 @@ const valuesGone =
  */
 export async function prepareChange(delivery: Delivery): Promise<Prepared | Outcome> {
   const { write, target, body, results } = delivery.change
-  if (delivery.change.veiled || isVeiled(body)) return { kind: 'failed', error: valuesGone, response: null }
+  if (delivery.change.veiled || isHashed(body)) return { kind: 'failed', error: valuesGone, response: null }
   const params = resolveTarget(target, results)
   const fields = resolveFields(body, write.body, results)
   if (params === null || fields === null)
@@ -175,7 +175,7 @@ async function repeatable(delivery: Delivery): Promise<Sent | null> {
   if (context.api.keepsKeys() === undefined) await answersAccount(delivery).catch(ignoreApiError)
   if (context.api.keepsKeys() !== true) return null
   const sent = sentOf(change)
-  return isVeiled(sent.body) ? null : sent // an earlier version kept hashes as evidence
+  return isHashed(sent.body) ? null : sent // an earlier version kept hashes as evidence
 }
 
 function ignoreApiError(error: unknown): void {

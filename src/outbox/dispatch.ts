@@ -8,7 +8,7 @@ import { type Change, storedEvidence } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { Sent } from './kinds/kind.ts'
 import { jsonParameter, type Outcome } from './outcome.ts'
-import { isVeiled, veiledFields } from './personal.ts'
+import { hashedFields, isHashed } from './personal.ts'
 import { mirrorKey, type Params } from './reads.ts'
 
 /** A change that is about to leave, and what is sent for it. */
@@ -45,9 +45,9 @@ async function mark(
   const rows = departing.map(({ change, sent }) => {
     const { write } = change
     const [method = ''] = write.endpoint.split(' ')
-    const shown = veiledFields(privacy, write, asRead(sent.body) as JsonObject)
+    const shown = hashedFields(privacy, write, asRead(sent.body) as JsonObject)
     const body = write.body.length > 0 ? { body: shown } : {}
-    const isHidden = isVeiled(shown) || sent.evidence.sent !== undefined
+    const isHidden = isHashed(shown) || sent.evidence.sent !== undefined
     const evidence = isHidden ? { ...sent.evidence, sent: sent.body } : sent.evidence
     const key = mirrorKey(write, sent.params, null)
     return [

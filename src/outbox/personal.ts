@@ -1,7 +1,7 @@
-// Personal values in the outbox. The API is read and written in clear. Body and evidence of a change stay in clear until it
-// ends, because it is sent and verified by them. What outbox.changes shows beside the body (request, conflict, answers) and what
-// a change leaves as base for later ones holds hashes of the exact values. `veil` makes them; `recall` finds the clear
-// value of a hash among those at hand, so that the merge compares as usual.
+// Personal values in the outbox with PERSONAL_DATA=hash or drop. The pusher reads and writes the API in clear. A change keeps its
+// body and its evidence in clear until it ends, because it is sent and verified by them. Everything else stored of it holds
+// hashes of the exact values from the start: what outbox.changes shows beside the body (request, conflict, answers), and
+// what the change leaves as a base for later ones. The merge looks for the clear value of a hash among the values at hand.
 
 import { isObject, type Json, type JsonObject, parseJson, someText, stringifyJson, textOf } from '../api/wire/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
@@ -19,14 +19,9 @@ import { type Outcome, type Response, refusedFields } from './outcome.ts'
 import { stateSets } from './states.ts'
 import { writeShape } from './values.ts'
 
-type Veiling = Privacy | undefined
-type Fields = ReadonlyMap<string, Action>
-
-const noFields: Fields = new Map()
-
-/** The fields of a write whose values are not kept, and what becomes of them. */
-export function personalFields(privacy: Veiling, write: WriteDef): Fields {
-  if (privacy?.isActive !== true) return noFields
+/** The fields of a write whose values are not stored, and what becomes of them. */
+export function personalFields(privacy: Privacy | undefined, write: WriteDef): ReadonlyMap<string, Action> {
+  if (privacy?.isActive !== true) return new Map()
   const stream = streamNamed(write.stream)
   return new Map(
     write.body.flatMap((field): [string, Action][] => {
@@ -40,19 +35,19 @@ export function personalFields(privacy: Veiling, write: WriteDef): Fields {
   )
 }
 
-/** Whether a text that stands for a personal value is in it. */
-export const isVeiled = (value: Json | undefined): boolean =>
+/** Whether a hash of a personal value is in it. */
+export const isHashed = (value: Json | undefined): boolean =>
   value !== undefined && someText(value, (text) => text.startsWith(hashPrefix))
 
 /** Replaces a value of which not even a hash is stored, because there is no key. */
 const unknown = hashPrefix
 
-/** Whether it stands for a value that is not known at all. */
+/** Whether it replaces a value that cannot be found again. */
 export const isUnknownValue = (value: Json | undefined): boolean => value === unknown
 
-/** The hash of the exact text of a value; of an object that of each member. */
-function veil(privacy: Privacy, field: BodyField, value: Json): Json {
-  if (isVeiled(value)) return privacy.settings.hasher === null ? unknown : value
+/** The hash of the exact text of a value; of an object, that of each member. */
+function hashOf(privacy: Privacy, field: BodyField, value: Json): Json {
+  if (isHashed(value)) return privacy.settings.hasher === null ? unknown : value
   const shape = writeShape(field, value)
   if (shape === null) return null
   const hashed = (each: Json): string => privacy.settings.hasher?.of(textOf(each) ?? stringifyJson(each)) ?? unknown
@@ -60,33 +55,14 @@ function veil(privacy: Privacy, field: BodyField, value: Json): Json {
   return Object.fromEntries(Object.entries(shape).map(([name, member]) => [name, hashed(member)]))
 }
 
-/** The value that a veiled one stands for, if it is among these; else the veiled one, which equals no other. */
-function recall(
-  privacy: Privacy,
-  field: BodyField,
-  kept: Json | undefined,
-  candidates: readonly (Json | undefined)[],
-): Json | undefined {
-  if (!isVeiled(kept)) return kept
-  const sought = stringifyJson(writeShape(field, kept ?? null))
-  const standsFor = (each: Json | undefined): boolean =>
-    each !== undefined && each !== null && stringifyJson(veil(privacy, field, each)) === sought
-  return candidates.find(standsFor) ?? kept
-}
-
-/** A hash as the mirror shows it stands for every value with its normal form: who gives it as base has seen no more. */
-const shownHash = (privacy: Privacy, field: BodyField, value: Json | undefined): Json =>
-  veil(privacy, field, typeof value === 'string' ? normalValue(field.name, value) : (value ?? null))
-
 /** Fields with hashes in place of personal values. */
-export function veiledFields(privacy: Veiling, write: WriteDef, fields: Readonly<JsonObject>): JsonObject {
+export function hashedFields(privacy: Privacy | undefined, write: WriteDef, fields: Readonly<JsonObject>): JsonObject {
   const personal = personalFields(privacy, write)
   if (privacy === undefined || personal.size === 0) return { ...fields }
-  const named = new Map(write.body.map((field) => [field.name, field]))
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => {
-      const field = named.get(name)
-      return [name, field === undefined || !personal.has(name) ? value : veil(privacy, field, value)]
+      const field = personal.has(name) ? write.body.find((each) => each.name === name) : undefined
+      return [name, field === undefined ? value : hashOf(privacy, field, value)]
     }),
   )
 }
@@ -97,56 +73,51 @@ export function exactFields(left: Readonly<JsonObject>): JsonObject {
   return isObject(exact) ? { ...fields, ...exact } : fields
 }
 
-type Recalling = {
-  /** Values that a hash of the field may stand for. */
+type AtHand = {
+  /** Values that a hash of the field may replace. */
   readonly among: (field: BodyField) => readonly (Json | undefined)[]
-  /** Fields that a caller gave, as the mirror shows them. */
+  /**
+   * Fields whose hashes a caller gave as the mirror shows them. That hash replaces every value with its normal form.
+   */
   readonly given?: readonly string[]
 }
 
-/** Veiled fields with the clear values that they stand for, where those are at hand. */
-export function recalledFields(
-  privacy: Veiling,
+/** Fields with clear values in place of their hashes, where those are at hand. Any other hash equals no value. */
+export function clearFields(
+  privacy: Privacy | undefined,
   write: WriteDef,
-  kept: Readonly<JsonObject>,
-  { among, given = [] }: Recalling,
+  stored: Readonly<JsonObject>,
+  { among, given = [] }: AtHand,
 ): JsonObject {
-  const recalled: JsonObject = { ...kept }
-  if (privacy === undefined) return recalled
-  for (const field of write.body) {
-    if (!Object.hasOwn(kept, field.name) || !isVeiled(kept[field.name])) continue
-    const value = kept[field.name] ?? null
-    const shown = stringifyJson(writeShape(field, value))
-    const seen = given.includes(field.name)
-      ? among(field).find((each) => stringifyJson(shownHash(privacy, field, each)) === shown)
-      : undefined
-    recalled[field.name] = seen ?? recall(privacy, field, value, among(field)) ?? null
+  if (privacy === undefined) return { ...stored }
+  const clear = (field: BodyField, value: Json): Json => {
+    const sought = stringifyJson(writeShape(field, value))
+    const find = (form: (each: Json) => Json): Json | undefined =>
+      among(field).find((each = null) => each !== null && stringifyJson(hashOf(privacy, field, form(each))) === sought)
+    const normal = (each: Json): Json => (typeof each === 'string' ? normalValue(field.name, each) : each)
+    return (given.includes(field.name) ? find(normal) : undefined) ?? find((each) => each) ?? value
   }
-  return recalled
+  return Object.fromEntries(
+    Object.entries(stored).map(([name, value]) => {
+      const field = isHashed(value) ? write.body.find((each) => each.name === name) : undefined
+      return [name, field === undefined ? value : clear(field, value)]
+    }),
+  )
 }
 
-/** An outcome as it may be written down. */
-export function keptOutcome<O extends Outcome>(privacy: Privacy | undefined, write: WriteDef, outcome: O): O {
-  if (privacy?.isActive !== true) return outcome
-  const kept = outcome as Outcome
-  const response = 'response' in kept ? { response: kept.response && keptResponse(privacy, write, kept.response) } : {}
-  const leftBehind =
-    kept.kind === 'done' && kept.leftBehind !== null
-      ? { leftBehind: privacy.protect(streamNamed(write.stream), kept.leftBehind) }
-      : {}
-  const conflict = kept.kind === 'conflict' ? { conflict: keptConflict(privacy, write, kept.conflict) } : {}
-  return { ...outcome, ...response, ...leftBehind, ...conflict }
-}
+/** What may be stored of a value of a change, in one of its columns. */
+type Rule = (privacy: Privacy, write: WriteDef, value: Json) => Json
 
-/** An answer without its personal data. Of an error, only the names of the refused fields are kept. */
-export function keptResponse(privacy: Privacy, write: WriteDef, { status, body }: Response): Response {
-  const stream = streamNamed(write.stream)
+const protectedFields: Rule = (privacy, write, fields) => privacy.protect(streamNamed(write.stream), fields)
+
+/** An answer without its personal data. Of an error, only the names of the refused fields are stored. */
+const storedResponse = (privacy: Privacy, write: WriteDef, { status, body }: Response): Response => {
+  const stored = (value: Json): Json => protectedFields(privacy, write, value)
   if (typeof body === 'string') return { status, body: withheld(write, body) }
   if (isObject(body) && body.withheld === withheldWords) return { status, body }
   if (isObject(body) && Array.isArray(body.candidates))
-    return { status, body: { candidates: body.candidates.map((each) => privacy.protect(stream, each)) } }
-  const kept = Array.isArray(body) ? body.map((each) => privacy.protect(stream, each)) : privacy.protect(stream, body)
-  return { status, body: kept }
+    return { status, body: { candidates: body.candidates.map(stored) } }
+  return { status, body: Array.isArray(body) ? body.map(stored) : stored(body) }
 }
 
 const withheldWords = 'The words of the API may quote a person.'
@@ -157,140 +128,76 @@ function withheld({ body }: WriteDef, text: string): Json {
   return { withheld: withheldWords, fields }
 }
 
-export function keptConflict(privacy: Privacy, write: WriteDef, conflict: Conflict): Conflict {
+function storedConflict(privacy: Privacy, write: WriteDef, conflict: Conflict): Conflict {
   return Object.fromEntries(
     Object.entries(conflict).map(([name, sides]) => {
-      const side = (value: Json): Json => veiledFields(privacy, write, { [name]: value })[name] ?? null
+      const side = (value: Json): Json => hashedFields(privacy, write, { [name]: value })[name] ?? null
       return [name, { base: side(sides.base), local: side(sides.local), remote: side(sides.remote) }]
     }),
   )
 }
 
-type Asked = {
-  readonly operation: string
-  readonly body: string
-  readonly options: string
-  readonly base: string
-}
-
-const objectIn = (text: string): JsonObject => {
-  const { value } = parseJson(text)
-  return isObject(value) ? value : {}
-}
-
-/** Body, base and options of an ended change; null: they hold nothing personal. */
-export function keptChange(privacy: Privacy, { operation, ...row }: Asked): readonly string[] | null {
-  const write = writeNamed(operation)
-  const personal = personalFields(privacy, write)
-  const stream = streamNamed(write.stream)
-  const [body, base, options] = [row.body, row.base, row.options].map(objectIn) as [JsonObject, JsonObject, JsonObject]
-  const names = [...Object.keys(body), ...Object.keys(base), ...Object.keys(objectOf(options.base))]
-  if (!names.some((name) => personal.has(name))) return null
-  const kept = (fields: JsonObject): Json => privacy.protect(stream, fields)
-  const given = isObject(options.base) ? { ...options, base: kept(options.base) } : options
-  return [kept(body), kept(base), given].map((each) => stringifyJson(each))
-}
-
-const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
-
-/**
- * Hashes or drops the personal values in ended changes. `ids`: only these, else those that ended since then, also by
- * SQL. They can't be sent again.
- */
-export async function veilEnded(
-  db: Queryable,
-  privacy: Privacy | undefined,
-  { ids = null, since = null }: { readonly ids?: readonly string[] | null; readonly since?: Date | null },
-): Promise<number> {
-  if (privacy?.isActive !== true || ids?.length === 0) return 0
-  const { rows } = await db.query<Asked & { readonly id: string }>(
-    `select id, operation, body::text, options::text, base::text from outbox.queue
-     where status = any($1) and not veiled and body is not null and ($2::bigint[] is null or id = any($2))
-       and ($3::timestamptz is null or settled_at >= $3) order by id for no key update`,
-    [stateSets.final, ids, since],
-  )
-  const ended = rows.flatMap((row) => {
-    const kept = keptChange(privacy, row)
-    return kept === null ? [] : [[row.id, ...kept] as const]
-  })
-  if (ended.length === 0) return 0
-  await db.query(
-    `update outbox.queue q set body = s.body::jsonb, base = s.base::jsonb, options = s.options::jsonb, veiled = true
-     from unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) as s (id, body, base, options) where q.id = s.id`,
-    [0, 1, 2, 3].map((column) => ended.map((row) => row[column])),
-  )
-  return ended.length
-}
-
-/** A change ends up to this long before it is seen: its transaction commits later. In milliseconds. */
-const overlapMs = 60_000
-
-/**
- * Protects changes that ended elsewhere: canceled by an operator, expired by SQL. Checks all changes once, then only
- * new ones.
- */
-export function createVeiling({ database, privacy, clock }: PushContext): () => Promise<void> {
-  let since: Date | null = null
-  return async () => {
-    if (privacy?.isActive !== true) return
-    const now = clock.now()
-    await database.transaction(async (client) => {
-      await privacy.assertCurrent(client)
-      await veilEnded(client, privacy, { since })
-    })
-    since = new Date(now.getTime() - overlapMs)
-  }
-}
-
-const jsonColumns = ['body', 'base', 'options', 'request', 'response', 'conflict', 'left_behind'] as const
-
-const parsed = (text: string): Json => parseJson(text).value
-
-/** The column as `kept` leaves it. */
-const rewritten = (text: string | null | undefined, kept: (value: Json) => Json): string | null =>
-  text === null || text === undefined ? null : stringifyJson(kept(parsed(text)))
-
-function evidenceOf(privacy: Privacy, { operation, ...row }: Texts): Texts {
-  const write = writeNamed(operation ?? '')
+/** An outcome as it may be stored. */
+export function storedOutcome<O extends Outcome>(privacy: Privacy | undefined, write: WriteDef, outcome: O): O {
+  if (privacy?.isActive !== true) return outcome
+  const { kind, ...rest } = outcome as Outcome & { readonly response?: Response | null }
   return {
-    request: rewritten(row.request, (request) =>
-      isObject(request) && isObject(request.body)
-        ? { ...request, body: veiledFields(privacy, write, request.body) }
-        : request,
-    ),
-    response: rewritten(row.response, (response) => keptResponse(privacy, write, response as Response) as Json),
-    conflict: rewritten(row.conflict, (conflict) => keptConflict(privacy, write, conflict as Conflict) as Json),
-    left_behind: rewritten(row.left_behind, (left) => privacy.protect(streamNamed(write.stream), left)),
-    warning: row.warning?.includes(' could not be mirrored: ') ? withoutQuote(row.warning) : (row.warning ?? null),
+    ...outcome,
+    ...(rest.response && { response: storedResponse(privacy, write, rest.response) }),
+    ...('leftBehind' in rest && { leftBehind: rest.leftBehind && protectedFields(privacy, write, rest.leftBehind) }),
+    ...('conflict' in rest && { conflict: storedConflict(privacy, write, rest.conflict) }),
   }
 }
 
-function keptRow(privacy: Privacy, row: Texts): Texts | null {
-  const { operation, status, body, base, options } = row as Record<string, string>
-  const evidence = evidenceOf(privacy, row)
-  const isOver = stateSets.final.some((state) => state === status) && body !== null
-  const asked = isOver
-    ? keptChange(privacy, { operation: operation ?? '', body: body ?? '', base: base ?? '', options: options ?? '' })
-    : null
-  const [keptBody, keptBase, keptOptions] = asked ?? []
-  const kept: Texts = {
-    ...row,
-    ...evidence,
-    ...(asked !== null && {
-      body: keptBody ?? null,
-      base: keptBase ?? null,
-      options: keptOptions ?? null,
-      veiled: 'true',
-    }),
-  }
-  const isSame = (name: string): boolean => kept[name] === row[name]
-  const isSameJson = (name: string): boolean =>
-    isSame(name) ||
-    (kept[name] !== null && stringifyJson(parsed(kept[name] ?? '')) === stringifyJson(parsed(row[name] ?? '')))
-  return isSame('warning') && jsonColumns.every(isSameJson) ? null : kept
+/** The columns of outbox.queue that hold no personal value from the start. */
+const hashedColumns: Readonly<Record<string, Rule>> = {
+  request: (privacy, write, request) =>
+    isObject(request) && isObject(request.body)
+      ? { ...request, body: hashedFields(privacy, write, request.body) }
+      : request,
+  response: (privacy, write, response) => storedResponse(privacy, write, response as Response),
+  conflict: (privacy, write, conflict) => storedConflict(privacy, write, conflict as Conflict) as Json,
+  left_behind: protectedFields,
 }
 
-/** The queue. */
+/** Those that hold none once the change has ended. */
+const inputColumns: Readonly<Record<string, Rule>> = {
+  body: protectedFields,
+  base: protectedFields,
+  options: (privacy, write, options) =>
+    isObject(options) && isObject(options.base)
+      ? { ...options, base: protectedFields(privacy, write, options.base) }
+      : options,
+}
+
+const parsed = (text: string | null | undefined): Json => parseJson(text ?? 'null').value
+const namesIn = (value: Json | undefined): readonly string[] => (isObject(value) ? Object.keys(value) : [])
+
+/** Whether the input of a change names a personal field, and the change has ended. */
+function losesInput(privacy: Privacy, write: WriteDef, { status, body, base, options }: Texts): boolean {
+  if (!stateSets.final.some((state) => state === status) || (body ?? null) === null) return false
+  const personal = personalFields(privacy, write)
+  const given = parsed(options)
+  const names = [parsed(body), parsed(base), isObject(given) ? given.base : null].flatMap(namesIn)
+  return names.some((name) => personal.has(name))
+}
+
+/** A row of outbox.queue, or some columns of it, as it may be stored; null: as it is. */
+function storedRow(privacy: Privacy, row: Texts): Texts | null {
+  const write = writeNamed(row.operation ?? '')
+  const isLost = losesInput(privacy, write, row)
+  const stored: Record<string, string | null> = { ...row, ...(isLost && { veiled: 'true' }) }
+  if (row.warning?.includes(' could not be mirrored: ')) stored.warning = withoutQuote(row.warning)
+  for (const [name, rule] of Object.entries({ ...hashedColumns, ...(isLost && inputColumns) })) {
+    if ((row[name] ?? null) === null) continue
+    const before = parsed(row[name])
+    const after = stringifyJson(rule(privacy, write, before))
+    if (after !== stringifyJson(before)) stored[name] = after
+  }
+  return Object.keys(stored).every((name) => stored[name] === row[name]) ? null : stored
+}
+
+/** What `privacy apply` rewrites in the outbox. Body and evidence of a change stay until it has ended. */
 export const outboxRewrites = (privacy: Privacy): readonly Rewrite[] =>
   privacy.isActive
     ? [
@@ -300,10 +207,55 @@ export const outboxRewrites = (privacy: Privacy): readonly Rewrite[] =>
           sees: ['operation', 'status'],
           columns: [
             { name: 'warning', type: 'text' },
-            ...jsonColumns.map((name) => ({ name, type: 'jsonb' }) as const),
+            ...Object.keys({ ...hashedColumns, ...inputColumns }).map((name) => ({ name, type: 'jsonb' }) as const),
             { name: 'veiled', type: 'boolean' },
           ],
-          change: (row) => keptRow(privacy, row),
+          change: (row) => storedRow(privacy, row),
         }),
       ]
     : []
+
+/**
+ * Hashes or drops the personal values in the input of ended changes, which then can't be sent again. `ids`: of these
+ * changes; `since`: of all that ended since then, also by SQL.
+ */
+export async function hashEnded(
+  db: Queryable,
+  privacy: Privacy | undefined,
+  { ids = null, since = null }: { readonly ids?: readonly string[] | null; readonly since?: Date | null },
+): Promise<void> {
+  if (privacy?.isActive !== true || ids?.length === 0) return
+  const { rows } = await db.query<Texts>(
+    `select id::text, operation, status, body::text, base::text, options::text, 'false' as veiled from outbox.queue
+     where status = any($1) and not veiled and body is not null and ($2::bigint[] is null or id = any($2))
+       and ($3::timestamptz is null or settled_at >= $3) order by id for no key update`,
+    [stateSets.final, ids, since],
+  )
+  const ended = rows.map((row) => storedRow(privacy, row)).filter((row) => row !== null)
+  if (ended.length === 0) return
+  await db.query(
+    `update outbox.queue q set body = s.body::jsonb, base = s.base::jsonb, options = s.options::jsonb, veiled = true
+     from unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) as s (id, body, base, options) where q.id = s.id`,
+    ['id', 'body', 'base', 'options'].map((name) => ended.map((row) => row[name])),
+  )
+}
+
+/** A change ends up to this long before it is seen: its transaction commits later. In milliseconds. */
+const overlapMs = 60_000
+
+/**
+ * Does the same for changes that ended elsewhere: canceled by an operator, expired by SQL. Checks all changes at the first call,
+ * then only new ones.
+ */
+export function createEndedHashing({ database, privacy, clock }: PushContext): () => Promise<void> {
+  let since: Date | null = null
+  return async () => {
+    if (privacy?.isActive !== true) return
+    const now = clock.now()
+    await database.transaction(async (client) => {
+      await privacy.assertCurrent(client)
+      await hashEnded(client, privacy, { since })
+    })
+    since = new Date(now.getTime() - overlapMs)
+  }
+}

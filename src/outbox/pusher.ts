@@ -55,7 +55,7 @@ import { carryOutDecisions, readBackFrom } from './decisions.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
 import { codeIn, isFinal, type Outcome } from './outcome.ts'
-import { createVeiling } from './personal.ts'
+import { createEndedHashing } from './personal.ts'
 import { waitsForQuota } from './quota-room.ts'
 import { aggregateOf, type DoneChange, moves, settleChange, settleChanges, settleFault, unmirrored } from './settle.ts'
 
@@ -292,7 +292,7 @@ export function createPusher(given: PushContext): Pusher {
     return deciding
   }
 
-  const veilEnded = createVeiling(context)
+  const hashEnded = createEndedHashing(context)
 
   const runOnce = async (signal: AbortSignal): Promise<PushCounts> => {
     const counts = { claimed: 0, settled: 0 }
@@ -301,7 +301,7 @@ export function createPusher(given: PushContext): Pusher {
     const lanes = new Set<Promise<void>>()
     const limit = lanesAPlace * settings.api.concurrency
     counts.settled += await tidy(database.pool)
-    await veilEnded()
+    await hashEnded()
 
     const lane = async (): Promise<void> => {
       while (!signal.aborted && (await takeOne(signal, counts))) addLane() // one settled change may free several others

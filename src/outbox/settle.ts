@@ -15,7 +15,7 @@ import type { Change } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { PushContext } from './context.ts'
 import { type Done, isFinal, jsonParameter, type Outcome, outcomeOfFault } from './outcome.ts'
-import { keptOutcome, veilEnded } from './personal.ts'
+import { hashEnded, storedOutcome } from './personal.ts'
 import { rootOf } from './reads.ts'
 
 /** A change that took effect, with what came of it. */
@@ -217,12 +217,12 @@ async function settleOther(
   outcome: Exclude<Outcome, Done>,
 ): Promise<void> {
   await context.privacy?.assertCurrent(client)
-  await write(client, change, assignmentsOf(change, keptOutcome(context.privacy, change.write, outcome)))
+  await write(client, change, assignmentsOf(change, storedOutcome(context.privacy, change.write, outcome)))
   if (outcome.kind === 'failed' || outcome.kind === 'expired')
     await client.query(`select outbox.block_dependants($1)`, [change.id])
   await client.query('select outbox.end_erased($1)', [[change.id]])
   if (!isFinal(outcome)) return
-  await veilEnded(client, context.privacy, { ids: [change.id] })
+  await hashEnded(client, context.privacy, { ids: [change.id] })
   await client.query(`select pg_notify('boat_mirror_settled', $1)`, [change.id])
 }
 
@@ -253,10 +253,13 @@ export async function settleFault(context: PushContext, change: Change, error: u
 export async function settleChanges(context: PushContext, settled: readonly DoneChange[]): Promise<void> {
   const written = await context.database.transaction(async (client) => {
     await context.privacy?.assertCurrent(client)
-    const kept = settled.map(({ change, done }) => ({ change, done: keptOutcome(context.privacy, change.write, done) }))
+    const kept = settled.map(({ change, done }) => ({
+      change,
+      done: storedOutcome(context.privacy, change.write, done),
+    }))
     await bindApi(client, context.settings)
     const rows = await settleDone(client, kept)
-    await veilEnded(client, context.privacy, { ids: settled.map(({ change }) => change.id) })
+    await hashEnded(client, context.privacy, { ids: settled.map(({ change }) => change.id) })
     return rows
   })
   if (written > 0) context.onCommit?.(written)

@@ -9,7 +9,7 @@ import { showDelayOf } from '../context.ts'
 import { isStoredAs } from '../likeness.ts'
 import { mergeChange, overlayBase } from '../merge.ts'
 import { errorText, leftBehind, type Outcome, refusedFields, type Unseen } from '../outcome.ts'
-import { exactFields, isUnknownValue, personalFields, recalledFields } from '../personal.ts'
+import { clearFields, exactFields, isUnknownValue, personalFields } from '../personal.ts'
 import { mirrorKey, type Params, type Seen } from '../reads.ts'
 import { checkAgain } from '../show-delay.ts'
 import {
@@ -219,12 +219,12 @@ export const update: Kind = {
     const { base: asKept, written } = await earlierChanges(delivery, params)
     const { privacy } = delivery.context
     const shown = (field: BodyField): Json => readValue(field, seen.record)
-    const left = recalledFields(privacy, write, written?.fields ?? {}, { among: (field) => [shown(field)] })
+    const left = clearFields(privacy, write, written?.fields ?? {}, { among: (field) => [shown(field)] })
     const again = written === null || showsAll(write, left, seen) ? null : checkAgain(written)
     if (again !== null) return { kind: 'retry', heldBack: true, ...again }
     const unseen = unseenFields(write.body, fields, seen)
     if (unseen.garbled.length > 0) return { kind: 'failed', error: garbledMessage(unseen.garbled), response: null }
-    const recalled = recalledFields(privacy, write, change.overwrites ? {} : asKept, {
+    const recalled = clearFields(privacy, write, change.overwrites ? {} : asKept, {
       among: (field) => [shown(field), fields[field.name]],
       given: change.givenBase,
     })
@@ -258,7 +258,7 @@ export const update: Kind = {
     )
     const [seen, { base }] = await Promise.all([readWritten(delivery, params), earlierChanges(delivery, params)])
     const among = (field: BodyField): readonly (Json | undefined)[] => [readValue(field, seen?.exact), body[field.name]]
-    const before = recalledFields(delivery.context.privacy, change.write, base, { among })
+    const before = clearFields(delivery.context.privacy, change.write, base, { among })
     return { params, body, applied: body, evidence: { before }, warnings: [] }
   },
 

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject, LosslessNumber, textOf } from '..
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
 import { canonicalDecimal } from '../../decimal.ts'
 import { referredChange } from '../../outbox/change.ts'
-import { isVeiled, personalFields } from '../../outbox/personal.ts'
+import { isHashed, personalFields } from '../../outbox/personal.ts'
 import { writeShape } from '../../outbox/values.ts'
 import type { Privacy } from '../../privacy/privacy.ts'
 import { fieldProblem, problem, Refusal } from '../problem.ts'
@@ -41,7 +41,7 @@ export function fieldsOf(write: WriteDef, body: Json | undefined, privacy: Priva
     write.body.flatMap((field): [string, Json][] => {
       const value = Object.hasOwn(body, field.name) ? body[field.name] : undefined
       if (value === undefined) return []
-      if (isVeiled(value))
+      if (isHashed(value))
         throw new Refusal(
           fieldProblem(
             422,
