@@ -26,7 +26,7 @@ export type ApplyOptions = {
   readonly onTable?: (table: string, rows: number) => void
 }
 
-export type Applied = {
+type Applied = {
   /** How the settings differed; null: only an apply that was stopped had to be ended. */
   readonly difference: string | null
   /** The API has to be read again. */

@@ -35,7 +35,7 @@ export function normalValue(name: string, value: string): string {
 }
 
 /** What stands in JSON in place of a text. */
-export type Substitute = {
+type Substitute = {
   /** The hash of its normal form as JSON; null: the text stays, because it is blank or a hash already. */
   readonly json: string | null
   /** The hash of the exact text where its normal form differs; else ''. */

@@ -3,6 +3,7 @@
 import { convertValue } from '../api/wire/convert.ts'
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson, textOf } from '../api/wire/json.ts'
 import type { ColumnType } from '../catalog/types.ts'
+import { backslash, closeArray, closeObject, comma, openArray, openObject, quote } from '../json/characters.ts'
 import { exactMember, type Hasher, isHash } from './hash.ts'
 import type { Names, Node, Rules } from './nodes.ts'
 import type { Action } from './rules.ts'
@@ -11,31 +12,23 @@ import type { Action } from './rules.ts'
 const cut = '"…"'
 
 /** Whether a person's record, or an object in it, is known to stand there. */
-export const isRecord = ({ members, rest, act }: Node): boolean =>
+const isRecord = ({ members, rest, act }: Node): boolean =>
   act === 'keep' && rest !== null && members !== null && members.size > 0
 
 /** Whether a text or number in its place is no more than its id, or a code. */
-export const namesRecord = ({ members }: Node, text: string): boolean =>
+const namesRecord = ({ members }: Node, text: string): boolean =>
   (members?.has('id') ? /^\d{1,18}$/ : /^[a-z]{2}(?:[-_][a-z]{2})?$/i).test(text)
 
 /** Fields of these types may hold any number, and no field is personal by true or false. */
-export const takesNumbers: ReadonlySet<ColumnType> = new Set(['bigint', 'numeric'])
+const takesNumbers: ReadonlySet<ColumnType> = new Set(['bigint', 'numeric'])
 
 /** Whether a text is of the type of its field. A blank says nothing. */
-export const fitsType = (type: ColumnType, text: string): boolean =>
-  text.trim() === '' || convertValue(type, text, 'UTC').ok
+const fitsType = (type: ColumnType, text: string): boolean => text.trim() === '' || convertValue(type, text, 'UTC').ok
 
 /** Numbers begin with a character below, `true` and `false` with one above. */
 const letters = 0x61
 
-const quote = 0x22
-const backslash = 0x5c
-const comma = 0x2c
 const underscore = 0x5f
-const openObject = 0x7b
-const closeObject = 0x7d
-const openArray = 0x5b
-const closeArray = 0x5d
 
 /** Room for the text at hand. */
 const room = new Uint16Array(65_536)

@@ -1,6 +1,7 @@
 // The records of a page as they were received: separated, keyed and compared by their bytes, decoded on demand.
 
 import { hash, randomUUID } from 'node:crypto'
+import { backslash, closeObject, comma, openObject, quote } from '../../json/characters.ts'
 import { get, isObject, type Json, type JsonObject, parseJson, stringifyJson } from './json.ts'
 import { care, recordSize, type Scan, scanPage } from './scan.ts'
 
@@ -35,7 +36,7 @@ export function readPage(bytes: Buffer): (Undecoded & { readonly body: Json }) |
 /** The same for an answer that is one record; null also where it is not an object. */
 export function readRecord(bytes: Buffer): Undecoded | null {
   const scan = scanPage(bytes, beginOf(bytes), true)
-  if (typeof scan === 'number' || bytes[scan.records[0] as number] !== 0x7b) return null
+  if (typeof scan === 'number' || bytes[scan.records[0] as number] !== openObject) return null
   const elements = new Elements(bytes, scan)
   return { body: undefined, elements, sanitized: elements.sanitized() }
 }
@@ -190,15 +191,16 @@ export const hashOfBytes = (bytes: Uint8Array | string): string => hash('sha256'
 /** Where a whole number of at most 15 digits, or a text of plain ASCII, ends (exclusively); 0: it is something else. */
 function endOfPlainValue(bytes: Buffer, at: number): number {
   let i = at
-  if (bytes[i] === 0x22) {
-    for (i++; bytes[i] !== 0x22; i++) {
+  if (bytes[i] === quote) {
+    for (i++; bytes[i] !== quote; i++) {
       const byte = bytes[i]
-      if (byte === undefined || byte === 0x5c || byte > 0x7e) return 0
+      if (byte === undefined || byte === backslash || byte > 0x7e) return 0
     }
     return i + 1
   }
   while ((bytes[i] as number) >= 0x30 && (bytes[i] as number) <= 0x39) i++
   const next = bytes[i]
-  const ends = next === 0x2c || next === 0x7d || next === 0x20 || next === 0x0a || next === 0x0d || next === 0x09
+  const ends =
+    next === comma || next === closeObject || next === 0x20 || next === 0x0a || next === 0x0d || next === 0x09
   return ends && i > at && i - at <= 15 ? i : 0
 }

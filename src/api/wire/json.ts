@@ -2,6 +2,7 @@
 // cleaned. Knows nothing of HTTP.
 
 import { BoatMirrorError } from '../../errors.ts'
+import { backslash, closeArray, closeObject, comma, openArray, openObject, quote } from '../../json/characters.ts'
 import {
   isLosslessNumber,
   type Json,
@@ -89,14 +90,6 @@ function parseText(source: string, parse: (text: string) => Json): Json {
   }
 }
 
-const quote = 0x22
-const backslash = 0x5c
-const openBracket = 0x5b
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
-const comma = 0x2c
-
 /**
  * Refuses JSON that is nested too deep or has too many values. Scans outside of texts, without recursion: a depth of a million
  * must not overflow our stack either.
@@ -111,17 +104,18 @@ function inspect(source: string): void {
       i = endOfText(source, i)
       if (i === -1) break // an unfinished text: the parser reports it
     } else if (code === comma) values++
-    else if (code === openBrace || code === openBracket) {
+    else if (code === openObject || code === openArray) {
       values++
       if (++depth > maxDepth)
         throw new BoatMirrorError('API_TOO_LARGE', `JSON nested deeper than ${maxDepth} levels is refused.`)
-    } else if (code === closeBrace || code === closeBracket) depth--
+    } else if (code === closeObject || code === closeArray) depth--
   }
   if (values > maxValues)
     throw new BoatMirrorError('API_TOO_LARGE', `JSON of more than ${maxValues} values is refused; this has ${values}.`)
 }
 
-function endOfText(source: string, start: number): number {
+/** Where the text that begins at a quote ends, at its other quote; -1: it does not. */
+export function endOfText(source: string, start: number): number {
   let end = source.indexOf('"', start + 1)
   while (end !== -1) {
     let slash = end

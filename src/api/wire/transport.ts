@@ -10,7 +10,7 @@ import { decodeText, readBody, utf8Of } from './body.ts'
 import { type Elements, readPage, readRecord } from './elements.ts'
 import { Exchange, type Progress, type Received } from './exchange.ts'
 import { failureOfAnswer, failureOfRequest } from './failures.ts'
-import { type Json, lostCharacter, parseExact, parseJson } from './json.ts'
+import { endOfText, type Json, lostCharacter, parseExact, parseJson } from './json.ts'
 import { type ApiProxy, openRoute, ProxyFailure } from './proxy.ts'
 import type { BuiltRequest, Target } from './request.ts'
 import { scanPage } from './scan.ts'
@@ -219,6 +219,7 @@ function pathTo(text: string, end: number): string {
     if (character === '"') {
       const begin = i
       i = endOfText(text, i)
+      if (i < 0) break
       if (i < end && steps.at(-1) === '') steps[steps.length - 1] = text.slice(begin + 1, i)
     } else if (character === '{') steps.push('')
     else if (character === '[') steps.push(0)
@@ -229,11 +230,4 @@ function pathTo(text: string, end: number): string {
     }
   }
   return `$${steps.map((step) => (typeof step === 'number' ? `[${step}]` : step === '' ? '' : `.${step}`)).join('')}`
-}
-
-/** Where the text that begins at a quote ends; beyond the end where it does not. */
-function endOfText(text: string, begin: number): number {
-  let i = begin + 1
-  while (i < text.length && text[i] !== '"') i += text[i] === '\\' ? 2 : 1
-  return i
 }
