@@ -1,6 +1,9 @@
 // Concurrent calls go to the database together: the more changes are in progress, the fewer statements each of them
 // costs.
 
+/** Changes that one transaction claims, marks or settles at most: it holds their locks. */
+export const mostTogether = 16
+
 /**
  * Gathers calls: while `run` works on some, those that come wait and go together, at most `most`, when it has ended. A call
  * that meets no other goes at once. `run` gives a promise for each item; one that rejects concerns its own call only.

@@ -1,11 +1,15 @@
-// Taking changes up: whose turn it is, leases with fencing, and what is due next. The only file that claims.
+// Claims changes, in turn by role, under leases with a fence, and finds what is due next. The only file that claims.
 
 import { sql } from 'kysely'
+import { deadlineIn } from '../clock.ts'
 import type { Quota } from '../config.ts'
 import { durably, inMs, on, type Queryable } from '../database/sql.ts'
-import { BoatMirrorError } from '../errors.ts'
+import { BoatMirrorError, messageOf } from '../errors.ts'
+import { processLife } from '../process-name.ts'
 import { isChangeDecisionOpen } from '../sync/decisions.ts'
+import { inBatches, mostTogether } from './batches.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
+import { leaseMs, type PushContext } from './context.ts'
 import { heldBack, holdForQuota, lockRoom, readRoom } from './quota-room.ts'
 import { inStates, isUnsettled, roleMissing } from './states.ts'
 
@@ -78,11 +82,15 @@ const uniqueViolation = '23505' // another pusher took a change of the same aggr
 export async function claimChanges(
   db: Queryable,
   owner: string,
-  { leaseMs, most, servedLast }: { readonly leaseMs: number; readonly most: number; readonly servedLast: string },
+  {
+    leaseMs: lease,
+    most,
+    servedLast,
+  }: { readonly leaseMs: number; readonly most: number; readonly servedLast: string },
 ): Promise<readonly Change[]> {
   for (let attempt = 1; attempt <= claimAttempts; attempt++) {
     try {
-      const { rows } = await db.query<ChangeRow & { place: string }>(claimSql, [owner, leaseMs, most, servedLast])
+      const { rows } = await db.query<ChangeRow & { place: string }>(claimSql, [owner, lease, most, servedLast])
       return rows.sort((a, b) => Number(a.place) - Number(b.place)).map(toChange)
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === uniqueViolation)) throw error
@@ -95,7 +103,7 @@ export async function claimChanges(
  * The same within a quota, in a separate transaction. Changes that the quota does not cover are held for a while, and
  * others are claimed instead; `held` counts them.
  */
-export async function claimWithin(
+async function claimWithin(
   db: Queryable,
   owner: string,
   wanted: Parameters<typeof claimChanges>[2],
@@ -115,16 +123,78 @@ export async function claimWithin(
 }
 
 /** Renews the leases of a pusher; parked changes (no lease) stay parked. Returns the ids of those that are its own still. */
-export async function renewLeases(db: Queryable, owner: string, leaseMs: number): Promise<readonly string[]> {
+export async function renewLeases(db: Queryable, owner: string, lease: number): Promise<readonly string[]> {
   const renewed = await on(db)
     .updateTable('outbox.queue')
-    .set({ lease_until: inMs(leaseMs) })
+    .set({ lease_until: inMs(lease) })
     .where('status', '=', 'sending')
     .where('owner', '=', owner)
     .where('lease_until', 'is not', null)
     .returning('id')
     .execute()
   return renewed.map(({ id }) => id)
+}
+
+const heartbeatsPerLease = 3
+
+/**
+ * Claims changes for one pusher, and renews their leases until they end.
+ * @param onHeld called if the quota does not cover a change
+ */
+export function createClaims({ database, log, settings }: PushContext, onHeld: () => void) {
+  const owner = processLife()
+  const lease = leaseMs(settings)
+  /** Of each claimed change, whether its lease has run out. */
+  const claims = new Map<string, () => boolean>()
+  let heartbeat: NodeJS.Timeout | undefined
+  /** The role that queued the change claimed last: the next claim begins after it. */
+  let servedLast = ''
+
+  const renew = async (): Promise<void> => {
+    const hasRunOut = deadlineIn(lease) // counted from before the database does, so that it ends before
+    for (const id of await renewLeases(database.pool, owner, lease)) if (claims.has(id)) claims.set(id, hasRunOut)
+  }
+  const beat = (): void => {
+    renew().catch((error: unknown) =>
+      log.warn({ event: 'lease_not_renewed', reason: messageOf(error) }, 'could not renew the leases of changes'),
+    )
+  }
+  const claimInTurn = async (most: number): Promise<readonly Change[]> => {
+    const wanted = { leaseMs: lease, most, servedLast }
+    const { quota } = settings.api
+    const { changes, held } =
+      quota === null
+        ? { changes: await claimChanges(database.pool, owner, wanted), held: 0 }
+        : await database.transaction((client) => claimWithin(client, owner, wanted, quota))
+    if (held > 0) onHeld()
+    servedLast = changes.at(-1)?.enqueuedBy ?? servedLast
+    return changes
+  }
+  /** Callers that arrive during a claim are served by the next one, which claims a change for each of them. */
+  const claim = inBatches(mostTogether, (asking: readonly undefined[]) => {
+    const hasRunOut = deadlineIn(lease)
+    const found = claimInTurn(asking.length)
+    return asking.map(async (_, index) => {
+      const change = (await found)[index]
+      if (change === undefined) return null
+      claims.set(change.id, hasRunOut)
+      heartbeat ??= setInterval(beat, lease / heartbeatsPerLease)
+      return change
+    })
+  })
+  return {
+    /** Claims the next change that is due; null: none is. */
+    next: () => claim(undefined),
+    /** Whether the claim on a change holds, as far as this process knows. */
+    holds: (id: string): boolean => claims.get(id)?.() === false,
+    /** Ends a claim: the change is settled or returned. */
+    end: (id: string): void => {
+      claims.delete(id)
+      if (claims.size > 0) return
+      clearInterval(heartbeat)
+      heartbeat = undefined
+    },
+  }
 }
 
 /**

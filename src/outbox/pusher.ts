@@ -41,23 +41,21 @@
 
 import { createSemaphore } from '../api/admission/concurrency.ts'
 import { keyText } from '../catalog/keys.ts'
-import { deadlineIn, sleep } from '../clock.ts'
+import { sleep } from '../clock.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
-import { DataRefused } from '../mirror/writer.ts'
-import { processLife } from '../process-name.ts'
 import { createRefusals } from './account.ts'
-import { inBatches } from './batches.ts'
+import { inBatches, mostTogether } from './batches.ts'
 import type { Change } from './change.ts'
-import { canProgress, claimChanges, claimWithin, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
-import { leaseMs, type PushContext, showDelayOf } from './context.ts'
+import { canProgress, createClaims, nextDueAt, releaseChange, tidy } from './claim.ts'
+import { type PushContext, showDelayOf } from './context.ts'
 import { carryOutDecisions, readBackFrom } from './decisions.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
 import { codeIn, isFinal, type Outcome } from './outcome.ts'
 import { createEndedHashing } from './personal.ts'
 import { waitsForQuota } from './quota-room.ts'
-import { aggregateOf, type DoneChange, moves, settleChange, settleChanges, settleFault, unmirrored } from './settle.ts'
+import { aggregateOf, createSettling, type DoneChange, settleFault } from './settle.ts'
 
 type PushCounts = { readonly claimed: number; readonly settled: number }
 
@@ -83,9 +81,6 @@ export type Pusher = {
   close(): Promise<void>
 }
 
-const heartbeatsPerLease = 3
-const settleAttempts = 5
-const mostTogether = 16 // claimed, marked or settled by one transaction: it holds their locks
 const lanesAPlace = 3 // while one request is in flight, one change is claimed and one settled
 const checkAgainMs = 250 // while a slow answer is awaited, a free lane claims new changes
 const longestSleepMs = 1_000 // the reconciler's interval: what no NOTIFY announced is found within it
@@ -103,103 +98,19 @@ export function createPusher(given: PushContext): Pusher {
   const showDelay = showDelayOf(given)
   const context = { ...given, showDelay }
   const { database, log, settings } = context
-  const owner = processLife()
-  const lease = leaseMs(settings)
   const inFlight = new Set<Promise<unknown>>()
-  /** Changes in work, and whether the claim on each has run out, as far as is known here. */
-  const claims = new Map<string, () => boolean>()
   /** Changes being delivered: no more than requests may be in flight, or some would wait out their time limit. */
   const places = createSemaphore(() => settings.api.concurrency)
   const refusals = createRefusals()
-  let working = 0
-  let heartbeat: NodeJS.Timeout | undefined
-
-  const renew = async (): Promise<void> => {
-    const hasRunOut = deadlineIn(lease) // counted from before the database does, so that it ends before
-    for (const id of await renewLeases(database.pool, owner, lease)) if (claims.has(id)) claims.set(id, hasRunOut)
-  }
-  const beat = (): void => {
-    renew().catch((error: unknown) =>
-      log.warn({ event: 'lease_not_renewed', reason: messageOf(error) }, 'could not renew the leases of changes'),
-    )
-  }
-  const started = (): void => {
-    working++
-    heartbeat ??= setInterval(beat, lease / heartbeatsPerLease)
-  }
-  const ended = (): void => {
-    working--
-    if (working > 0) return
-    clearInterval(heartbeat)
-    heartbeat = undefined
-  }
-
-  /** The role that queued the change claimed last: the next claim begins after it. */
-  let servedLast = ''
-  const claimInTurn = async (most: number): Promise<readonly Change[]> => {
-    const wanted = { leaseMs: lease, most, servedLast }
-    const { quota } = settings.api
-    const { changes, held } =
-      quota === null
-        ? { changes: await claimChanges(database.pool, owner, wanted), held: 0 }
-        : await database.transaction((client) => claimWithin(client, owner, wanted, quota))
-    if (held > 0) refusals.hold(waitsForQuota)
-    servedLast = changes.at(-1)?.enqueuedBy ?? servedLast
-    return changes
-  }
-
-  /** Callers that arrive during a claim are served by the next one, which claims a change for each of them. */
-  const claim = inBatches(mostTogether, (asking: readonly undefined[]) => {
-    const hasRunOut = deadlineIn(lease)
-    const found = claimInTurn(asking.length)
-    return asking.map(async (_, index) => {
-      const change = (await found)[index]
-      if (change === undefined) return null
-      claims.set(change.id, hasRunOut)
-      return change
-    })
-  })
+  const claims = createClaims(context, () => refusals.hold(waitsForQuota))
+  const settle = createSettling(context)
 
   /** Marks as dispatched the requests that became ready meanwhile. */
   const mark = inBatches(mostTogether, (departing: readonly Departure[]) =>
     markDispatched(database.pool, departing, context.privacy),
   )
 
-  /** Settles successful changes together. If that fails for any reason, each is then settled separately. */
-  const settleWithOthers = inBatches(mostTogether, (settled: readonly DoneChange[]) => {
-    const together =
-      settled.length > 1 &&
-      settleChanges(context, settled).then(
-        () => true,
-        () => false,
-      )
-    return settled.map(async ({ change, done }) => {
-      if (!(await together)) await settleAlone(change, done)
-    })
-  })
-
-  const settle = async (change: Change, outcome: Outcome): Promise<void> => {
-    if (outcome.kind !== 'done' || moves({ change, done: outcome })) return await settleAlone(change, outcome)
-    await settleWithOthers({ change, done: outcome })
-  }
-
-  /** The answer is known here only: a database that restarts must not cost it. */
-  const settleAlone = async (change: Change, outcome: Outcome): Promise<void> => {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await settleChange(context, change, outcome)
-      } catch (error) {
-        if (error instanceof DataRefused && outcome.kind === 'done')
-          return await settleChange(context, change, unmirrored(outcome))
-        const lost = error instanceof BoatMirrorError && error.code === 'LEASE_LOST'
-        const passing = error instanceof BoatMirrorError && error.kind === 'retry'
-        if (lost || !passing || attempt === settleAttempts) throw error
-        await sleep(200 * 2 ** attempt)
-      }
-    }
-  }
-
-  const tell = (change: Change, outcome: Outcome): void => {
+  const logOutcome = (change: Change, outcome: Outcome): void => {
     const level = outcome.kind === 'done' || !isFinal(outcome) ? 'debug' : 'warn'
     const code = 'error' in outcome ? codeIn(outcome.error) : undefined
     log[level](
@@ -225,7 +136,7 @@ export function createPusher(given: PushContext): Pusher {
           startedAt: context.clock.now(),
           knownMs: change.dispatched ? showDelay.knownMs(change) : 0,
         },
-        { isOurs: () => claims.get(change.id)?.() === false, mark },
+        { isOurs: () => claims.holds(change.id), mark },
       )
     } finally {
       leave()
@@ -234,28 +145,23 @@ export function createPusher(given: PushContext): Pusher {
 
   /** One change from its claim to its outcome. @returns false when nothing was due. */
   const takeOne = async (signal: AbortSignal, counts: { claimed: number; settled: number }): Promise<boolean> => {
-    started()
+    const change = await claims.next()
+    if (change === null) return false
+    counts.claimed++
     try {
-      const change = await claim(undefined)
-      if (change === null) return false
-      counts.claimed++
-      try {
-        const outcome = await deliver(change, signal)
-        await settle(change, outcome)
-        tell(change, outcome)
-        refusals.note(outcome)
-        showDelay.note(change.id, outcome)
-        if (outcome.kind === 'done') noteWrite({ change, done: outcome })
-        if (isFinal(outcome)) counts.settled++
-      } catch (error) {
-        await giveBack(change, error, signal)
-      } finally {
-        claims.delete(change.id)
-      }
-      return true
+      const outcome = await deliver(change, signal)
+      await settle(change, outcome)
+      logOutcome(change, outcome)
+      refusals.note(outcome)
+      showDelay.note(change.id, outcome)
+      if (outcome.kind === 'done') noteWrite({ change, done: outcome })
+      if (isFinal(outcome)) counts.settled++
+    } catch (error) {
+      await giveBack(change, error, signal)
     } finally {
-      ended()
+      claims.end(change.id)
     }
+    return true
   }
 
   /**
@@ -276,7 +182,7 @@ export function createPusher(given: PushContext): Pusher {
     try {
       if (signal.aborted || isOurs(reason))
         await releaseChange(database.pool, change, signal.aborted ? 0 : databaseDelayMs)
-      else tell(change, await settleFault(context, change, reason))
+      else logOutcome(change, await settleFault(context, change, reason))
     } catch (failure) {
       // The lease runs out: the next owner then relies on its mark.
       log.warn({ event: 'change_not_released', change: change.id, reason: messageOf(failure) })
@@ -299,6 +205,7 @@ export function createPusher(given: PushContext): Pusher {
     const decided = carryOut(signal)
     decided.catch(() => undefined) // the caller that waits for it below gets the error
     const lanes = new Set<Promise<void>>()
+    const failures: unknown[] = []
     const limit = lanesAPlace * settings.api.concurrency
     counts.settled += await tidy(database.pool)
     await hashEnded()
@@ -308,23 +215,19 @@ export function createPusher(given: PushContext): Pusher {
     }
     const addLane = (): void => {
       if (inFlight.size >= limit) return
-      const running: Promise<void> = lane().finally(() => {
-        lanes.delete(running)
-        inFlight.delete(running)
-      })
-      // Failures are gathered below; until then they must not count as unhandled.
-      running.catch(() => undefined)
+      const running: Promise<void> = lane()
+        .catch((error: unknown) => void failures.push(error))
+        .finally(() => {
+          lanes.delete(running)
+          inFlight.delete(running)
+        })
       lanes.add(running)
       inFlight.add(running)
     }
     addLane()
-    const failures: unknown[] = []
-    while (lanes.size > 0) {
-      const settledOrTime = new AbortController()
-      const time = sleep(checkAgainMs, settledOrTime.signal).then(addLane, () => undefined)
-      await Promise.race([...lanes, time]).catch((error: unknown) => failures.push(error))
-      settledOrTime.abort()
-    }
+    const again = setInterval(addLane, checkAgainMs)
+    while (lanes.size > 0) await Promise.race(lanes)
+    clearInterval(again)
     await decided
     if (failures.length > 0) throw failures[0]
     if (counts.claimed > 0) log.info({ event: 'pushed', ...counts }, 'processed changes')
@@ -350,9 +253,6 @@ export function createPusher(given: PushContext): Pusher {
     runOnce,
     drain,
     nextDueAt: () => nextDueAt(database.pool),
-    close: async () => {
-      await Promise.allSettled(inFlight)
-      clearInterval(heartbeat)
-    },
+    close: async () => void (await Promise.allSettled(inFlight)),
   }
 }

@@ -4,13 +4,16 @@
 import { sql, type UpdateObject } from 'kysely'
 import type { PoolClient } from 'pg'
 import { keyText } from '../catalog/keys.ts'
+import { sleep } from '../clock.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { durably, inMs, now, on } from '../database/sql.ts'
+import { BoatMirrorError } from '../errors.ts'
 import { notingDone } from '../mirror/kept-counts.ts'
 import { doubtDetails } from '../mirror/records.ts'
-import { applyWrites } from '../mirror/writer.ts'
+import { applyWrites, DataRefused } from '../mirror/writer.ts'
 import { bindApi } from '../profile/mirrored-api.ts'
 import { pendingRentalMs } from './attempts.ts'
+import { inBatches, mostTogether } from './batches.ts'
 import type { Change } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { PushContext } from './context.ts'
@@ -79,7 +82,7 @@ export const aggregateOf = ({ change, done }: DoneChange): string =>
  * Whether it created the record whose aggregate it moves to: it takes locks before any other, so it settles
  * separately.
  */
-export const moves = (settled: DoneChange): boolean => aggregateOf(settled) !== settled.change.aggregate
+const moves = (settled: DoneChange): boolean => aggregateOf(settled) !== settled.change.aggregate
 
 /**
  * Makes changes `done`: results, mirror rows, the moved aggregate, deadlines, what waited for them, the news. Several at
@@ -250,7 +253,7 @@ export async function settleFault(context: PushContext, change: Change, error: u
 }
 
 /** The same for changes that took effect, all of them or none: see {@link settleDone}. */
-export async function settleChanges(context: PushContext, settled: readonly DoneChange[]): Promise<void> {
+async function settleChanges(context: PushContext, settled: readonly DoneChange[]): Promise<void> {
   const written = await context.database.transaction(async (client) => {
     await context.privacy?.assertCurrent(client)
     const kept = settled.map(({ change, done }) => ({
@@ -263,4 +266,40 @@ export async function settleChanges(context: PushContext, settled: readonly Done
     return rows
   })
   if (written > 0) context.onCommit?.(written)
+}
+
+const settleAttempts = 5
+
+/** Settles changes as their outcomes become known: those that took effect together with others, all others alone. */
+export function createSettling(context: PushContext): (change: Change, outcome: Outcome) => Promise<void> {
+  /** Only this process knows the answer: a database that restarts must not cost it. */
+  const alone = async (change: Change, outcome: Outcome): Promise<void> => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await settleChange(context, change, outcome)
+      } catch (error) {
+        if (error instanceof DataRefused && outcome.kind === 'done')
+          return await settleChange(context, change, unmirrored(outcome))
+        const mayPass = error instanceof BoatMirrorError && error.kind === 'retry'
+        if (!mayPass || attempt === settleAttempts) throw error
+        await sleep(200 * 2 ** attempt)
+      }
+    }
+  }
+  /** If a batch fails for any reason, each change of it is settled alone. */
+  const together = inBatches(mostTogether, (settled: readonly DoneChange[]) => {
+    const areSettled =
+      settled.length > 1 &&
+      settleChanges(context, settled).then(
+        () => true,
+        () => false,
+      )
+    return settled.map(async ({ change, done }) => {
+      if (!(await areSettled)) await alone(change, done)
+    })
+  })
+  return async (change, outcome) => {
+    if (outcome.kind !== 'done' || moves({ change, done: outcome })) await alone(change, outcome)
+    else await together({ change, done: outcome })
+  }
 }
