@@ -5,8 +5,8 @@
 export const mostTogether = 16
 
 /**
- * Gathers calls: while `run` works on some, those that come wait and go together, at most `most`, when it has ended. A call
- * that meets no other goes at once. `run` gives a promise for each item; one that rejects concerns its own call only.
+ * Batches calls: calls that arrive while `run` is working wait and run together afterwards, at most `most` of them. A call runs at
+ * once if none is running. `run` returns a promise for each item; a rejected promise rejects only its own call.
  */
 export function inBatches<T, R>(
   most: number,
@@ -14,7 +14,7 @@ export function inBatches<T, R>(
 ): (item: T) => Promise<R> {
   const waiting: { readonly item: T; readonly resolve: (result: Promise<R>) => void }[] = []
   let running = false
-  /** What fails before there is any promise fails for all of the batch. */
+  /** An error before `run` has returned promises rejects the whole batch. */
   const begin = (items: readonly T[]): readonly Promise<R>[] => {
     try {
       return run(items)

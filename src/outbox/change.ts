@@ -10,7 +10,7 @@ import type { Status } from './states.ts'
 /** Results of earlier changes by their id: the `id` each of them made. */
 type Results = ReadonlyMap<string, Json>
 
-/** What was there before a write was dispatched: by it, its effect is verified when the answer is lost. */
+/** The state before a write was dispatched. After a lost answer it shows whether the write took effect. */
 export type Evidence = {
   /** The writable fields of the record to the last character and digit, for updates. */
   readonly before?: Json
@@ -18,26 +18,26 @@ export type Evidence = {
   readonly sent?: JsonObject
   /** Ids of the collection, or of the records a created one could be taken for. */
   readonly ids?: readonly string[]
-  /** The look-up of them did not show all there is: absence from it proves nothing. */
+  /** The look-up of them was not complete: a record missing from it may exist. */
   readonly partial?: true
   /** `rental.create`: departure of the slot where the mirror knows it. */
   readonly departure?: string | null
-  /** An attempt was dispatched whose fate was not known at once: these ids stay the ones to compare with. */
+  /** The outcome of an earlier attempt was unknown at first: later attempts are compared with the same ids. */
   readonly ambiguous?: true
-  /** The API answered with success, without saying what it made. */
+  /** The API answered with success, but did not name the record that it created. */
   readonly answered?: true
-  /** The API answered with an error: no part of the attempt is running any more, but what it did may not show yet. */
+  /** The API answered with an error: the attempt has ended, but its effect may not show yet. */
   readonly finished?: true
   /** The error by which it refused a repeat. */
   readonly refused?: string
   /**
-   * It was queued in this history of the database (sync.history), which ended before it was claimed: whether it was sent there
-   * is not known, and nothing is known of the state before.
+   * The history of the database (sync.history) in which the change was queued. It ended before the change was claimed, so the change
+   * may have been sent there, and the state before is unknown.
    */
   readonly former?: string
-  /** The mirror of that history had not been read whole: a record that it did not hold may have been there. */
+  /** No complete sync had ended in that history: a record that its mirror did not hold may have existed. */
   readonly unread?: true
-  /** The key that it was sent with: the API keeps it, and answers the same request again as it answered the first. */
+  /** Its idempotency key: the API answers the same request with the same key as it answered the first. */
   readonly key?: string
 }
 
@@ -63,11 +63,11 @@ export type Change = {
   readonly fence: string
   readonly onConflict: OnConflict
   readonly base: JsonObject
-  /** Fields of the base that the caller gave. */
+  /** Fields of `options.base`. */
   readonly givenBase: readonly string[]
-  /** It goes over whatever is there: nobody looked before. */
+  /** `options.base` is null: the change overwrites any present value. */
   readonly overwrites: boolean
-  /** It was over before, and its personal values were replaced then. */
+  /** It had ended once, and its personal values were hashed or dropped. */
   readonly veiled: boolean
   readonly keptRemote: readonly string[]
   readonly leftOut: readonly string[]

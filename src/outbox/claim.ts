@@ -14,10 +14,10 @@ import { heldBack, holdForQuota, lockRoom, readRoom } from './quota-room.ts'
 import { inStates, isUnsettled, roleMissing } from './states.ts'
 
 /**
- * Whether it is a change's turn: a queued one is the head of its aggregate, nothing of the aggregate is on its way, and
- * all it waits for is done, it has moved with its record ({@link tidy}), and its role exists. `case` keeps the checks per row, so
- * that a claim stops at the first row that fits; what it waits
- * for is looked up, because a join of two tables that were never analysed may go through one of them for every row.
+ * Whether it is a change's turn. A queued change must be the first of its aggregate, no other change of the aggregate may be
+ * `sending`, its dependencies must be done, it must have moved to its created record ({@link tidy}), and its role must exist.
+ * `case` makes Postgres check row by row, so that a claim stops at the first row that fits. Dependencies are looked up by a
+ * subquery: a join of two tables that were never analysed may scan one of them for every row.
  */
 const itsTurn = `case when q.epoch <> (select i.epoch from outbox.installation i where i.undecided) then false
     when q.status = 'sending' then true else
@@ -31,7 +31,7 @@ const itsTurn = `case when q.epoch <> (select i.epoch from outbox.installation i
     and ${roleMissing('q')} is null
   end`
 
-/** What cannot wait: changes whose fate is unknown, and steps of rentals that expire while pending. */
+/** Changes that cannot wait: those with an unknown outcome, and the steps of rentals that expire while pending. */
 const urgent = `(q.status = 'sending' or (q.status = 'queued' and q.deadline is not null))`
 const any = inStates('q.status', 'claimable')
 const isDue = `q.next_attempt_at <= clock_timestamp() and (q.lease_until is null or q.lease_until < clock_timestamp())
@@ -42,13 +42,12 @@ const isDue = `q.next_attempt_at <= clock_timestamp() and (q.lease_until is null
 export const dueConditions = { urgent, due: `${isDue} and ${itsTurn}` }
 
 /**
- * Claims nothing unless the history of the database is the one last noticed. A change of another history may have been sent
- * there: it is claimed as dispatched, so that it is verified first. Where it has no evidence of an attempt, `former` names
- * that history.
+ * Claims nothing if the history of the database has changed since it was last noticed. A change of another history may have been
+ * sent there, so it is claimed as dispatched and verified first. If it has no evidence of an attempt, `former` names its
+ * history.
  *
- * A few more than needed: another pusher may have locked the first. Changes that were modified before they are locked
- * are checked again. `case` hides the states from the planner: each change is looked up by its id, whichever index
- * seems to hold only a few.
+ * The query asks for eight more changes than needed, because another pusher may have locked the first ones. It checks each change
+ * again after locking it. `case` hides the states from the planner, so that it looks up each change by its id.
  */
 const claimSql = `
   with here as materialized (select i.epoch, i.since from outbox.installation i where i.epoch = mirror.feed_epoch()),
@@ -74,10 +73,10 @@ const claimRounds = 20 // of changes that wait for the quota: the lock is not he
 const uniqueViolation = '23505' // another pusher took a change of the same aggregate at the same moment
 
 /**
- * Claims up to `most` changes that are due, of different aggregates, in this order: unknown fate and pending rentals, then
- * the oldest of each role in turn, from the role after `servedLast` on: who queues ten thousand does not keep others waiting
- * until all of them are sent. Locks the rows (`for update skip locked`), marks them `sending` until `leaseMs` from now, and gives
- * each a new fence. It is drawn, not counted: a crash or a failover can lose a claim, and the next must not get its number.
+ * Claims up to `most` due changes of different aggregates. Changes with an unknown outcome and of pending rentals come first. Then
+ * come the oldest of each role in turn, starting after `servedLast`, so that one role with 10,000 changes does not block the
+ * others. Locks the rows (`for update skip locked`), marks them `sending` until `leaseMs` from now, and gives each a new
+ * fence. The fence is random: after a crash or failover that lost a claim, a counter would give its number again.
  */
 export async function claimChanges(
   db: Queryable,
@@ -100,8 +99,8 @@ export async function claimChanges(
 }
 
 /**
- * The same within a quota, in a separate transaction. Changes that the quota does not cover are held for a while, and
- * others are claimed instead; `held` counts them.
+ * The same within a quota, in a separate transaction. Holds changes that the quota does not cover for a while, and claims others
+ * instead. `held` is their number.
  */
 async function claimWithin(
   db: Queryable,
@@ -122,7 +121,7 @@ async function claimWithin(
   return { changes: [], held }
 }
 
-/** Renews the leases of a pusher; parked changes (no lease) stay parked. Returns the ids of those that are its own still. */
+/** Renews the leases of a pusher, except of changes that wait for their next attempt. Returns the ids of those renewed. */
 export async function renewLeases(db: Queryable, owner: string, lease: number): Promise<readonly string[]> {
   const renewed = await on(db)
     .updateTable('outbox.queue')

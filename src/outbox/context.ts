@@ -44,15 +44,15 @@ export type PushContext = {
   readonly privacy?: Privacy
   /** How long the API needs to show a write; a pusher passes an instance that learns. */
   readonly showDelay?: ShowDelay
-  /** A clock that nobody sets, in milliseconds; missing: that of the process. */
+  /** A monotonic clock, in milliseconds; missing: that of the process. */
   readonly steadyMs?: () => number
-  /** What is read must be what the API shows now, whatever store stands before it. */
+  /** Reads must bypass caches in front of the API. */
   readonly fresh?: boolean
   /** Called after a commit that wrote to the mirror. */
   readonly onCommit?: (written: number) => void
 }
 
-/** Where no pusher has brought one, what is assumed. */
+/** The show delay of a pusher, or one with the assumed delay. */
 export const showDelayOf = ({
   showDelay,
   settings,

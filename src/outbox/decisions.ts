@@ -1,6 +1,6 @@
-// What people decide about a change: again, not at all, how a conflict ends, whether an unknown one took effect. The functions
-// of SQL (sql/decisions.sql) check and note each decision, and carry out what needs no API; here is the rest: what the API
-// shows is read back, so that the mirror has it in the transaction that makes the change done.
+// Decisions about changes: retry, cancel, resolve a conflict or an unknown change. The functions of SQL (sql/decisions.sql) check
+// and record each decision, and carry out those that do not need the API. This file carries out the others: it reads the record back,
+// so that the mirror gets it in the transaction that makes the change `done`.
 
 import type { PoolClient } from 'pg'
 import type { Database } from '../database/database.ts'
@@ -48,7 +48,7 @@ export type ReadBack = {
   assertCurrent(client: Queryable): Promise<void>
 }
 
-/** In whose name, unless the caller says more. */
+/** The default source of a decision. */
 const byCommand: DecidedBy = { via: 'command' }
 
 const notShown = (id: string, resultId: string | null): BoatMirrorError =>
@@ -107,7 +107,7 @@ export async function resolveChange(
 
 type Taken = { readonly decision: Decision; readonly change: Change }
 
-/** Locks a decision and its change; null when there is nothing to carry out, any more. */
+/** Locks a decision and its change; null if the decision has ended. */
 async function take(client: PoolClient, id: string): Promise<Taken | null> {
   const decision = await lockDecision(client, id)
   if (decision === null) return null
@@ -121,7 +121,7 @@ async function take(client: PoolClient, id: string): Promise<Taken | null> {
   return null
 }
 
-/** Why a decision cannot be carried out; null: what went wrong may pass, and it is tried again. */
+/** Why a decision cannot be carried out; null: the error may pass, so it is retried. */
 function refusalOf(thrown: unknown): string | null {
   const error = translateDatabaseError(thrown)
   if (error instanceof BoatMirrorError && error.code === 'NOT_FOUND') return error.message
@@ -162,7 +162,7 @@ async function settle(database: Database, id: string, done: Done, readBack: Read
   })
 }
 
-/** Of a decision that is no longer open. @throws BoatMirrorError where it did not take effect */
+/** Checks a decision that has ended. @throws BoatMirrorError if it was not carried out */
 async function assertCarriedOut({ pool }: Database, id: string): Promise<void> {
   const error = (await findDecision(pool, id))?.error ?? null
   if (error !== null) throw new BoatMirrorError(error === planChanged ? 'PLAN_CHANGED' : 'NOT_FOUND', error)
@@ -208,7 +208,7 @@ export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBa
     if (kind.makesRecord && resultId === null) return unseen('The mirror shows the created record after the next sync.')
 
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)])
-    // What is there now counts: an operator has decided that it took effect.
+    // An operator has decided that the change took effect, so the present record counts, however early it is read.
     const delivery = { context, change, signal, startedAt: context.clock.now(), knownMs: Number.POSITIVE_INFINITY }
     try {
       const seen = (await kind.readBack?.(delivery, params)) ?? null
@@ -218,7 +218,7 @@ export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBa
       return outcome.kind === 'done' ? storedOutcome(context.privacy, change.write, outcome) : unseen(unverified)
     } catch (error) {
       if (!(error instanceof ApiError) || stopped.aborted) throw error
-      // It did answer: the named record cannot be an id.
+      // The API answered: what the decision names cannot be an id.
       if (error.code === 'API_REJECTED' && resultId !== null) throw notShown(change.id, resultId)
       return unseen(unverified)
     }

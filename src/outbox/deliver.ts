@@ -18,7 +18,7 @@ import { isHashed } from './personal.ts'
 import { isAbsent } from './reads.ts'
 import { freshly, reconcileChange, sentOf, verifyChange, verifyLater } from './reconcile.ts'
 
-/** The next attempt of a change that certainly had no effect. */
+/** Retries a change that certainly had no effect. */
 function retryLater({ context, change }: Delivery, error: ApiError): Outcome {
   const { retryAfterMs, code } = error
   const deadlineInMs = change.deadline === null ? undefined : change.deadline.getTime() - context.clock.now().getTime()
@@ -27,7 +27,7 @@ function retryLater({ context, change }: Delivery, error: ApiError): Outcome {
   return { kind: 'retry', delayMs, error: errorText(error), heldBack: isHeldBack(error) || code === 'LEASE_LOST' }
 }
 
-/** A hash is never sent, nor what is left of a change without its personal values. */
+/** Neither a hash nor a change without its personal values is ever sent. */
 const valuesGone =
   'Nothing was sent: the personal values of this change were hashed or dropped when it ended. Queue it again with its values.'
 
@@ -61,16 +61,16 @@ async function prepareAgain(delivery: Delivery): Promise<Prepared | Outcome> {
   return { ...prepared, evidence: { ...prepared.evidence, ...(mayBeThere ? evidence : { ambiguous: true }) } }
 }
 
-/** Answers by which the API refuses for good: 4xx but 408 (no answer in time) and what concerns the account. */
+/** Final refusals: 4xx, except 408 (no answer in time) and those that concern the account. */
 const isRefusal = (error: ApiError): boolean => {
   const { status = 0 } = error
   return status >= 400 && status < 500 && status !== 408 && !concernsAccount(error)
 }
 
-/** A gateway answers 502 or 504 while the server behind it may still be working. */
+/** Whether the server has ended its work: after a gateway's 502 or 504 it may still be working. */
 const isFinished = ({ status }: ApiError): boolean => status !== undefined && status !== 502 && status !== 504
 
-/** What a 403 that may concern the account means; null: it refuses only this request. */
+/** The outcome of a 403 that concerns the account; null: it concerns only this request. */
 async function refusedAccess(delivery: Delivery, error: ApiError): Promise<Outcome | null> {
   try {
     return (await answersAccount(delivery)) ? null : retryLater(delivery, error)
@@ -80,20 +80,20 @@ async function refusedAccess(delivery: Delivery, error: ApiError): Promise<Outco
   }
 }
 
-/** What it means that what is there now could not be read: nothing was sent. */
+/** The outcome if the present record could not be read: nothing was sent. */
 async function unread(delivery: Delivery, error: ApiError): Promise<Outcome> {
   if (!isRefusal(error)) return retryLater(delivery, error)
   const held = error.status === 403 ? await refusedAccess(delivery, error) : null
   return held ?? { kind: 'failed', error: errorText(error), response: responseOf(error) }
 }
 
-/** An error that ended the attempt: what that did, or the one before it, shows within the API's delay from now on. */
+/** Verifies an attempt that an error ended: from now on its effect shows within the API's delay. */
 function ended({ context, change }: Delivery, error: ApiError): Outcome & { readonly kind: 'verify' } {
   showDelayOf(context).knownMs({ ...change, evidence: { ...change.evidence, finished: true } })
   return { ...verifyLater(change, error), finished: true }
 }
 
-/** What a refusal means; when the record can't be read after a 409, that is determined later. */
+/** The outcome of a refusal. If the record can't be read, the change is verified later. */
 async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise<Outcome> {
   const { change } = delivery
   if (error.status === 403) {
@@ -101,20 +101,20 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
     if (held !== null) return held
   }
   const { comparesExisting = false, makesRecord = false, refused: known } = kindOf(change.write)
-  // By its key the API answers for the first attempt, too.
+  // With an idempotency key the answer also covers the first attempt.
   const isKept = sent.evidence.key !== undefined
   const wasLost = sent.evidence.ambiguous === true && !isKept
-  // After a lost answer any refusal may mean what that attempt made: not every API says 409 of it.
+  // After a lost answer any refusal may be caused by the record of that attempt: not every API answers 409.
   const mayBeOurs = wasLost || (comparesExisting && !isKept && error.status === 409)
   try {
-    // A record that one of our own changes just made may not exist yet for this one.
+    // The API may not show yet a record that one of our own changes just created.
     const again = isAbsent(error) ? await awaited(delivery) : null
     if (again !== null) return { kind: 'retry', ...again }
     const outcome = await known?.(delivery, sent, error)
     if (outcome) return outcome
     if (isAbsent(error)) return gone(change)
     const existing = mayBeOurs ? await verifyChange(delivery, sent) : null
-    // Of a first attempt only exactly what was sent counts: a gateway may have sent it twice, and others may have made the rest.
+    // After a first attempt only an exact match counts: a gateway may have sent it twice, and others may have created anything else.
     if (existing !== null && (wasLost || !makesRecord || existing.kind === 'done')) return existing
     const response = responseOf(error)
     if (wasLost && response !== null) return { ...ended(delivery, error), refused: true, response }
@@ -126,8 +126,8 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
 }
 
 /**
- * Sends a prepared change, once. `mayDispatch` is asked when the request has waited for everything else: others count on it
- * that nothing goes out after the claim or the time limit, and that `timeLimit` ends the request.
+ * Sends a prepared change, once. Calls `mayDispatch` after all other waiting: other pushers rely on it that nothing is sent after
+ * the claim or the time limit, and that `timeLimit` aborts the request.
  */
 async function send(
   delivery: Delivery,
@@ -159,14 +159,14 @@ async function send(
     if (!(error instanceof ApiError)) throw error
     if (isRefusal(error)) return await refused(delivery, sent, error)
     if (!error.mayHaveTakenEffect) return retryLater(delivery, error)
-    // Sent twice it makes two: even an answer does not prove that nothing works on it any more.
+    // A creation could be doubled: even an answer does not prove that no server still works on it.
     return kindOf(write).makesRecord || !isFinished(error) ? verifyLater(change, error) : ended(delivery, error)
   }
 }
 
 /**
- * Sends an attempt whose answer is unknown again, where the API repeats its first answer to a known idempotency key. That
- * answer proves more than the records that the API shows, which may come from a cache. Null: only those records can prove it.
+ * What to send again after a lost answer, if the API repeats its first answer to a known idempotency key. That answer is better
+ * evidence than the records that the API shows, which may come from a cache. Null: only those records are evidence.
  */
 async function repeatable(delivery: Delivery): Promise<Sent | null> {
   const { context, change } = delivery
@@ -182,7 +182,7 @@ function ignoreApiError(error: unknown): void {
   if (!(error instanceof ApiError)) throw error
 }
 
-/** A repeated attempt that had no effect says nothing of the one before it: that stays unknown, and is repeated again. */
+/** A repeat without effect does not prove that the first attempt had none: the change is verified again. */
 function stillOpen(outcome: Outcome): Outcome {
   if (outcome.kind !== 'retry' || outcome.leaveOut !== undefined || outcome.unseen !== undefined) return outcome
   const { delayMs, error } = outcome
@@ -190,7 +190,7 @@ function stillOpen(outcome: Outcome): Outcome {
 }
 
 type Claim = {
-  /** Whether the claim holds: others take the change up after it. */
+  /** Whether the claim holds: after it others may claim the change. */
   readonly isOurs: () => boolean
   /** {@link markDispatched} */
   readonly mark: (departure: Departure) => Promise<Date | Outcome>
@@ -203,18 +203,18 @@ type Claim = {
 export async function deliverChange(delivery: Delivery, { isOurs, mark }: Claim): Promise<Outcome> {
   const { context, change, signal } = delivery
   const leave = async (given: Sent): Promise<Outcome> => {
-    // Both count from before the mark, as absence is a proof from the time limit after it on: no request may outlive that.
+    // Both start before the mark: absence is a proof once the time limit after the mark has passed, so no request may last longer.
     const { timeoutMs } = context.settings.api
     const [isLate, timeLimit] = [deadlineIn(timeoutMs), AbortSignal.timeout(timeoutMs)]
     const { finished: _, ...evidence } = given.evidence // of an earlier attempt: this one has not ended
     const sent = { ...given, evidence }
     const sentAt = await mark({ change, sent })
-    // What was dispatched before may have taken effect all the same.
+    // An earlier attempt may have taken effect all the same.
     if (!(sentAt instanceof Date)) return change.dispatched ? await reconcileChange(delivery) : sentAt
     const dispatched = { ...change, dispatched: true, sentAt, evidence }
     showDelayOf(context).knownMs(dispatched)
     const { expiresAt } = change
-    // It may wait for its turn, the rate limit, or an account that is on hold.
+    // The request may wait for a place, the rate limit, or an account that is on hold.
     const hasExpired = (): boolean => expiresAt !== null && context.clock.now() >= expiresAt
     return await send({ ...delivery, change: dispatched }, sent, {
       mayDispatch: () => isOurs() && !isLate() && !hasExpired(),

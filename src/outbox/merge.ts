@@ -36,7 +36,7 @@ export type Conflict = Readonly<Record<string, { readonly base: Json; readonly l
 type MergeInput = {
   /** The operation's writable fields. */
   readonly fields: readonly BodyField[]
-  /** Fields as the editor saw them; a field that is absent here was not known, so any remote value is accepted as base. */
+  /** Fields as the editor saw them. The base of a missing field is unknown, so any remote value is accepted as base. */
   readonly base: Readonly<JsonObject>
   /** Fields of the change: absent leaves, null clears. */
   readonly local: Readonly<JsonObject>

@@ -92,7 +92,7 @@ export function storable(write: WriteDef, body: Json | undefined): Json {
     : { ...rest, [person.path]: isObject(embedded) ? { id: embedded.id ?? null } : null }
 }
 
-/** What stands for an answer where the API shows no such record. */
+/** The response of a change whose record the API does not show. */
 const absence: Response = { status: 404, body: null }
 
 /** The record is not there any more: for a step of a pending rental that means it expired. */

@@ -1,5 +1,5 @@
-// Writes down what came of a change: state, result, mirror rows, what hangs on it, and the news, in one transaction that
-// also proves that the change is still ours.
+// Settles a change: its state and result, the rows of the mirror, its dependants and the notification, in one transaction. The
+// transaction also checks that the claim on the change still holds.
 
 import { sql, type UpdateObject } from 'kysely'
 import type { PoolClient } from 'pg'
@@ -21,10 +21,10 @@ import { type Done, isFinal, jsonParameter, type Outcome, outcomeOfFault } from 
 import { hashEnded, storedOutcome } from './personal.ts'
 import { rootOf } from './reads.ts'
 
-/** A change that took effect, with what came of it. */
+/** A change that took effect, and its outcome. */
 export type DoneChange = { readonly change: Change; readonly done: Done }
 
-/** An answer that Postgres refuses must not undo the fact that the change is done. */
+/** The outcome without its answer: a change is done even if Postgres refuses the data of the answer. */
 export const unmirrored = (done: Done): Done => ({
   ...done,
   mirror: {},
@@ -79,14 +79,14 @@ export const aggregateOf = ({ change, done }: DoneChange): string =>
   done.madeRoot ? `${change.write.aggregate}:${done.rootId}` : change.aggregate
 
 /**
- * Whether it created the record whose aggregate it moves to: it takes locks before any other, so it settles
- * separately.
+ * Whether the change created the record of its new aggregate. It must lock both aggregates before any row, so it is settled
+ * alone.
  */
 const moves = (settled: DoneChange): boolean => aggregateOf(settled) !== settled.change.aggregate
 
 /**
- * Makes changes `done`: results, mirror rows, the moved aggregate, deadlines, what waited for them, the news. Several at
- * once are of different aggregates, and none of them moves.
+ * Makes changes `done`: results, mirror rows, the moved aggregate, deadlines, dependants and notifications. Several changes must
+ * be of different aggregates, and none of them may move.
  * @returns how many rows of the mirror changed.
  * @throws BoatMirrorError LEASE_LOST when one of them is no longer as it was taken.
  */
@@ -109,7 +109,7 @@ export async function settleDone(client: PoolClient, settled: readonly DoneChang
   return [...counts.values()].reduce((total, each) => total + each.inserted + each.updated + each.deleted, 0)
 }
 
-/** Stored states of records are locked in the order of the keys, as elsewhere. */
+/** All transactions lock stored states of records in the order of their keys. */
 const byKey = (a: { readonly key: string | null }, b: { readonly key: string | null }): number =>
   (a.key ?? '') < (b.key ?? '') ? -1 : 1
 
@@ -236,7 +236,7 @@ async function settleOther(
  */
 export async function settleFault(context: PushContext, change: Change, error: unknown): Promise<Outcome> {
   return await context.database.transaction(async (client) => {
-    await context.privacy?.assertCurrent(client) // before any lock that who changes the rules may wait for
+    await context.privacy?.assertCurrent(client) // before any lock for which `privacy apply` may wait
     const row = await on(client)
       .selectFrom('outbox.queue')
       .select(['departed', 'attempts', 'looks'])

@@ -5,7 +5,7 @@ import { assumedShownAfter, type ShownAfter } from '../sync/remembered/own-write
 import type { Change } from './change.ts'
 import type { Outcome, Unseen } from './outcome.ts'
 
-/** The delay grows with what was seen, up to so many times what is assumed at first: from 5 s to a minute. */
+/** Observed delays raise the delay up to this factor of the assumed one: from 5 s to a minute. */
 const growth = assumedShownAfter.longestMs / assumedShownAfter.ms()
 const [soonestMs, latestMs] = [250, 5_000]
 
@@ -13,11 +13,11 @@ export type ShowDelay = ShownAfter & {
   /** Learns from the outcome of a change that had to be read again. */
   note(changeId: string, outcome: Outcome): void
   /**
-   * For how long this process has known of an attempt, or of the API's answer to it, in milliseconds: from the first call on,
-   * by a clock that nobody sets. Whatever another history of the database sent is one attempt. That of the database may jump, and what it says of another time then proves nothing.
+   * For how long this process has known of an attempt, or of the API's answer to it, in milliseconds since the first call. It
+   * uses a monotonic clock, because the database's clock may be set. All attempts of another history of the database count as one.
    */
   knownMs(attempt: Attempt): number
-  /** Notes that this process wrote to an aggregate or a record, by which change. */
+  /** Records that a change of this process wrote to an aggregate or a record. */
   wrote(what: string, changeId: string): void
   /** Its last write there, and how long ago that was by the same clock; null: longer than an effect may take to show. */
   lastWrite(what: string): { readonly changeId: string; readonly sinceMs: number } | null
@@ -29,7 +29,7 @@ type Attempt = Pick<Change, 'id' | 'sentAt' | 'evidence'>
 const nameOf = ({ sentAt, evidence }: Attempt): string =>
   `${sentAt?.getTime()} ${evidence.answered === true || evidence.finished === true}`
 
-/** Milliseconds to the next read of a write this old that is not shown yet: as long again. */
+/** Milliseconds to the next read of a write that does not show yet: as long as it has waited already. */
 const nextCheckMs = (sinceMs: number): number => Math.round(Math.min(latestMs, Math.max(soonestMs, sinceMs)))
 
 type Again = { readonly delayMs: number; readonly error: string; readonly unseen: Unseen }
@@ -43,8 +43,8 @@ export function checkAgain(unseen: Unseen): Again | null {
 }
 
 /**
- * @param assumedMs the delay as long as nothing was seen of it.
- * @param steadyMs a clock that nobody sets.
+ * @param assumedMs the delay until one was observed
+ * @param steadyMs a monotonic clock
  */
 export function createShowDelay(
   assumedMs: number = assumedShownAfter.ms(),
@@ -91,7 +91,7 @@ export function createShowDelay(
       const before = waiting.get(changeId)
       waiting.delete(changeId)
       if (before === undefined || (outcome.kind !== 'done' && outcome.kind !== 'verify')) return
-      // Not shown then, but at the next look, before patience ended: so long it may take.
+      // The write showed at the next read, before the time had passed: the delay may be that long.
       const shownAfterMs = before.sinceMs + nextCheckMs(before.sinceMs)
       if (shownAfterMs < before.patienceMs) ms = Math.min(longestMs, Math.max(ms, 2 * shownAfterMs))
     },

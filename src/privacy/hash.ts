@@ -18,7 +18,7 @@ const hashPattern = /^bmh1:[A-Za-z0-9_-]{43}$/
 /** Whether a text is a hash that this program made, or looks like one. */
 export const isHash = (text: string): boolean => text.startsWith(hashPrefix) && hashPattern.test(text)
 
-/** An e-mail address is written with capitals or without: for joining it is one. */
+/** E-mail addresses are joined without regard to case. */
 const foldsCase = (name: string): boolean => name === 'email'
 
 /** Most values: ASCII, words with one space between them. */
@@ -34,7 +34,7 @@ export function normalValue(name: string, value: string): string {
   return foldsCase(name) ? plain.toLowerCase() : plain
 }
 
-/** What stands in JSON in place of a text. */
+/** What replaces a text in JSON. */
 type Substitute = {
   /** The hash of its normal form as JSON; null: the text stays, because it is blank or a hash already. */
   readonly json: string | null
@@ -44,14 +44,14 @@ type Substitute = {
 
 const asItIs: Substitute = { json: null, exact: '' }
 
-/** Cities, countries and the user of several rentals come again. */
+/** Values that repeat: cities, countries, and users with several rentals. */
 const remembered = 50_000
 const longestRemembered = 100
 
 export type Hasher = {
   /** The hash of a text, as it is. */
   of(text: string): string
-  /** What stands in place of a text as JSON writes it between two quotes, in the field `name`. */
+  /** What replaces a text of the field `name`. `written` is the text as JSON writes it between two quotes. */
   inPlaceOf(written: string, name: string): Substitute
   /** A short keyed hash of the plain hash of a record as received. It shows whether the record is the same again. */
   ofHash(plain: string): string
@@ -61,7 +61,7 @@ export type Hasher = {
 
 /** Makes hashes with PERSONAL_DATA_KEY. */
 export function createHasher(key: string): Hasher {
-  // Made once: a text as key is made one for each hash, which takes a fifth of its time.
+  // Made once: Node would make a key of the text for each hash, which takes a fifth of its time.
   const secret = createSecretKey(key, 'utf8')
   const digest = (value: string): string => createHmac('sha256', secret).update(value).digest('base64url')
   const bounds = { most: remembered, longest: longestRemembered }

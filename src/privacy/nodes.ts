@@ -27,7 +27,7 @@ export const stays: Node = {
   ...{ isUser: false, type: null, isCut: false },
 }
 
-/** A field of this type in a record that is not about a person; what stands in a list or an object in its place must fit as well. */
+/** A field of this type in a record that is not about a person. Values inside a list or an object in its place must fit, too. */
 export function typed(type: ColumnType): Node {
   const node: { -readonly [K in keyof Node]: Node[K] } = { ...stays, members: new Map(), type }
   node.rest = node
@@ -97,7 +97,7 @@ export class Names {
     }
   }
 
-  /** Of the name that stands at a place of a text in UTF-16. */
+  /** The node of a name, given by its place in a text as UTF-16. */
   at(units: Uint16Array, from: number, to: number): Node {
     const digest = digestAt(units, from, to)
     const last = this.#digests.length - 1
@@ -119,7 +119,7 @@ function digestAt(units: Uint16Array, from: number, to: number): number {
   return (Math.imul(Math.imul(Math.imul(first, 31) + middle, 31) + last, 31) + to - from) | 0
 }
 
-/** Whether a name, and no more, stands at a place of a text. */
+/** Whether a part of a text is exactly this name. */
 function isAt(name: Uint16Array, units: Uint16Array, from: number, to: number): boolean {
   if (name.length !== to - from) return false
   for (let i = 0; i < name.length; i++) if (name[i] !== units[from + i]) return false

@@ -19,7 +19,7 @@ const vagueNames: ReadonlySet<string> = new Set(['id', 'code', 'name', 'type', '
 
 const strength: Readonly<Record<Action, number>> = { keep: 0, hash: 1, drop: 2 }
 
-/** A record that says something about one person, and nothing else. */
+/** Whether records of the stream are about one person each. */
 const isOfPerson = (stream: StreamDef): boolean =>
   stream.person === true ||
   stream.document === true ||
@@ -38,7 +38,7 @@ export class Protector {
   /** What becomes of values by their names, wherever they stand. */
   readonly rules: Rules
 
-  /** @param cutsBlanks drops known personal fields with their names, whatever they hold: that a field is empty says something, too */
+  /** @param cutsBlanks drops known personal fields whatever they hold: even an empty field is information */
   constructor(settings: PrivacySettings, erased: Erased = nobodyErased, cutsBlanks = false) {
     this.#settings = settings
     this.#erased = erased
@@ -59,7 +59,7 @@ export class Protector {
   /** JSON text of a record as it may be stored; the same text where nothing in it is personal. */
   text(stream: StreamDef, json: string): string {
     const person = embeddedOf.get(stream)
-    // In place of a record of a person, anything else may be anything; elsewhere it is not known to be personal.
+    // In place of a person's record, any other value may be personal.
     if (this.#settings.mode !== 'keep' && !/^\s*[{n]/.test(json) && (isOfPerson(stream) || person !== undefined))
       return 'null'
     const { text: kept, sawErased } = written(json, this.nodeOf(stream), this.rules)
@@ -88,7 +88,7 @@ export class Protector {
     return written(json, stays, this.rules).text
   }
 
-  /** What becomes of a record of a stream, and of what stands in it. */
+  /** The treatment of a record of a stream and of its members. */
   nodeOf(stream: StreamDef): Node {
     const known = this.#nodes.get(stream)
     if (known !== undefined) return known
@@ -103,11 +103,11 @@ export class Protector {
     const ownField = (act: Action): Node => ({ ...personal(act), isCut: this.#cutsBlanks })
     const members = new Map<string, Node>()
     const rest = inherited ?? (isOfPerson(stream) && mode !== 'keep' ? personal(mode, true) : null)
-    /** A known field: of a person everything else that stands in its place is personal, at every depth. */
+    /** A known field. In a person's record anything else in its place is personal, at every depth. */
     const kept = (fieldType: ColumnType = 'text'): Node => {
       const type = mode === 'keep' || fieldType === 'text' || fieldType === 'jsonb' ? null : fieldType
       if (rest !== null) return { ...stays, members: new Map(), rest, type }
-      // What is shown, not stored, is shown as it was received.
+      // Values that are shown, not stored, are shown as received.
       return type === null || this.#cutsBlanks ? stays : typed(type)
     }
     const place = (into: Map<string, Node>, [first = '', ...below]: readonly string[], leaf: Node): void => {

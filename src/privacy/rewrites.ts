@@ -128,7 +128,7 @@ export function syncRewrites(privacy: Privacy, applying: Applying): readonly Rew
     words('sync.runs', true),
     words('sync.tasks'),
     words('sync.requests'),
-    emptied('sync.webhook_batch'), // another message is made of what the log then says
+    emptied('sync.webhook_batch'), // the next batch is made from the rewritten log
   ]
   const hashes = [records(privacy, applying), emptied('sync.list_pages'), emptied('sync.detail_tags')]
   return [...(privacy.isActive ? values : []), ...(applying.recordHashes === 'kept' ? [] : hashes)]

@@ -15,7 +15,7 @@ export type Action = 'keep' | 'hash' | 'drop'
 export type PrivacySettings = {
   /** PERSONAL_DATA: for every personal column that `columns` does not name. */
   readonly mode: Action
-  /** `users.email` → what becomes of it, sorted by name, without those that `mode` says already. */
+  /** `users.email` → its action, sorted by name, without columns whose action is `mode`. */
   readonly columns: Readonly<Record<string, Action>>
   /** Null where nothing is hashed and no key is given. */
   readonly hasher: Hasher | null

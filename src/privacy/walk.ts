@@ -8,21 +8,21 @@ import { exactMember, type Hasher, isHash } from './hash.ts'
 import type { Names, Node, Rules } from './nodes.ts'
 import type { Action } from './rules.ts'
 
-/** Stands for a value that cannot be what its field says, and is not kept. */
+/** Replaces a value that does not fit the type of its field. */
 const cut = '"…"'
 
-/** Whether a person's record, or an object in it, is known to stand there. */
+/** Whether the node is a person's record, or an object in one. */
 const isRecord = ({ members, rest, act }: Node): boolean =>
   act === 'keep' && rest !== null && members !== null && members.size > 0
 
-/** Whether a text or number in its place is no more than its id, or a code. */
+/** Whether a text or number in place of a record is only its id, or a code. */
 const namesRecord = ({ members }: Node, text: string): boolean =>
   (members?.has('id') ? /^\d{1,18}$/ : /^[a-z]{2}(?:[-_][a-z]{2})?$/i).test(text)
 
 /** Fields of these types may hold any number, and no field is personal by true or false. */
 const takesNumbers: ReadonlySet<ColumnType> = new Set(['bigint', 'numeric'])
 
-/** Whether a text is of the type of its field. A blank says nothing. */
+/** Whether a text fits the type of its field, as a blank does. */
 const fitsType = (type: ColumnType, text: string): boolean => text.trim() === '' || convertValue(type, text, 'UTC').ok
 
 /** Numbers begin with a character below, `true` and `false` with one above. */
@@ -35,8 +35,8 @@ const room = new Uint16Array(65_536)
 const roomBytes = Buffer.from(room.buffer)
 
 /**
- * A text as UTF-16, until the next one: reading it from here takes half of the time that `charCodeAt` takes. Two quotes follow it:
- * what looks for a quote, even behind a backslash, or for what is no white space, need not look for the end as well.
+ * A text as UTF-16, valid until the next call. Reading from it takes half the time of `charCodeAt`. Two quotes follow the text, so
+ * that a search for a quote, even after a backslash, or for the end of white space needs no test for the end of the text.
  */
 function unitsOf(json: string): Uint16Array {
   const { length } = json
@@ -64,8 +64,8 @@ export function written(
 }
 
 /**
- * One walk through the JSON of one record. Functions that go past a value return where it ends, and `~` of that where it must be
- * dropped.
+ * One walk through the JSON of one record. Functions that process a value return where it ends, or `~` of that if the value
+ * must be dropped.
  */
 class Walk {
   readonly #json: string
@@ -76,7 +76,7 @@ class Walk {
   #from = 0
   /** The hash of the exact value of the text that was hashed last, if its normal form differs. */
   #exact = ''
-  /** Whether a user was met of whom only the id is kept. */
+  /** Whether the record holds an erased user, of whom only the id is stored. */
   sawErased = false
 
   constructor(json: string, rules: Rules) {
@@ -91,7 +91,7 @@ class Walk {
     return this.#from === 0 ? this.#json : this.#out + this.#json.slice(this.#from)
   }
 
-  /** Goes past a value. The name of its member stands at `nameAt`; -1: it has none. */
+  /** Processes a value. `nameAt` is where the name of its member begins; -1: it has none. */
   #value(at: number, node: Node, nameAt: number): number {
     if (node.isCut) return ~this.#pastValue(at)
     switch (this.#units[at]) {
@@ -146,7 +146,7 @@ class Walk {
   }
 
   #list(begin: number, node: Node, nameAt: number): number {
-    // Where a single value is known to stand, a list is of another shape.
+    // A list where the catalog expects one value has an unknown shape: its items follow the rule for unknown fields.
     const each = node.members?.size === 0 && node.rest !== null && node.act === 'keep' ? node.rest : node
     let at = this.#pastSpace(begin + 1)
     if (this.#units[at] === closeArray) return at + 1
@@ -165,7 +165,7 @@ class Walk {
       at = this.#pastSpace(at + 1)
       if (lastEnd === 0) this.#from = at
     }
-    // A list of which nothing is left says nothing.
+    // A list that has lost all its items is dropped.
     return lastEnd === 0 ? ~(at + 1) : at + 1
   }
 
@@ -234,11 +234,11 @@ class Walk {
       this.#replace(at, at, `${lastEnd === 0 ? '' : ','}"${exactMember}":${stringifyJson(all)}`)
       return at + 1
     }
-    // A country of which nothing is left says nothing.
+    // A country that has lost all its members is dropped.
     return lastEnd === 0 && node.act !== 'keep' ? ~(at + 1) : at + 1
   }
 
-  /** Of the hashes of exact values those of fields that are not dropped. */
+  /** The hashes of exact values, without those of dropped fields. */
   #exactOf(hashes: Json, names: Names): JsonObject | undefined {
     if (!isObject(hashes)) return undefined
     const all = Object.entries(hashes)
@@ -247,7 +247,7 @@ class Walk {
     return kept.length === 0 ? undefined : Object.fromEntries(kept)
   }
 
-  /** Goes past a user of whom only the id is kept, and writes no more than that; 0: it is no such user. */
+  /** Writes only the id of an erased user; 0: the user is not erased. */
   #pastErased(at: number): number {
     const end = this.#pastValue(at)
     const user = this.#parsed(at, end)
@@ -310,7 +310,7 @@ class Walk {
     return i + 1
   }
 
-  /** Goes past any value. */
+  /** The end of any value. */
   #pastValue(at: number): number {
     const units = this.#units
     const { length } = this.#json

@@ -75,9 +75,9 @@ export type Kind = {
   readonly makesRecord?: true
   /** An operator may send it over the present values instead. */
   readonly replaces?: true
-  /** Upstream it expires: after 15 minutes its absence says nothing about whether it was there. */
+  /** It expires upstream: after 15 minutes its absence does not prove that it never existed. */
   readonly expires?: true
-  /** A refusal may mean what this very change made: what is there is compared with what was sent. */
+  /** A refusal may be caused by the record that this change created: the present record is compared with what was sent. */
   readonly comparesExisting?: true
   /** @throws ApiError when what is there now can't be read. */
   prepare(delivery: Delivery, given: Given): Promise<Prepared | Outcome>
