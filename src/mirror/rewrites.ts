@@ -7,8 +7,7 @@ import { columnType } from '../catalog/columns.ts'
 import type { Column, StreamDef } from '../catalog/types.ts'
 import { literal, type Queryable } from '../database/sql.ts'
 import type { Privacy } from '../privacy/privacy.ts'
-import { type Rewrite, rowsRewrite, type Texts } from '../privacy/rewrite.ts'
-import { protectNamed } from '../privacy/rewrites.ts'
+import { protectNamed, type Rewrite, rowsRewrite, type Texts } from '../privacy/rewrites.ts'
 import { keyObject } from './diff-sql.ts'
 
 /** Columns that can hold a value of a person. Others cannot change: they hold known fields, and no objects. */

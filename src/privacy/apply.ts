@@ -8,7 +8,7 @@ import { newerProgram, newerRelease } from '../database/release.ts'
 import type { Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { type Privacy, privacyOf } from './privacy.ts'
-import type { Rewrite, StepOptions } from './rewrite.ts'
+import type { Rewrite, StepOptions } from './rewrites.ts'
 import { type Action, actionOf, changesValues, fingerprintOf, type PrivacySettings, personalColumns } from './rules.ts'
 import { type Applying, differenceOf, type RecordHashes, readErased, readStored, type StoredPrivacy } from './stored.ts'
 
