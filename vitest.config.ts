@@ -11,13 +11,15 @@ const sqlFiles = {
 
 /**
  * What `npm test` leaves to `npm run test:all`: campaigns and surroundings, except how statements grow without statistics; and
- * files that start whole programs or two mirrors for what others show one by one.
+ * files that start whole programs, servers or two mirrors for what others show one by one. `feed-model` and `ground` are models of
+ * what `feed-copies` and `crash` do to real servers, `silent-queue` loses a Redis, `lock` and `identity` share one embedded server.
  */
 const omitted = [
   'test/chaos/**',
   'test/surroundings/!(statistics).test.ts',
   'test/serve/{mirror-of-mirror,openapi,reads-shapes,stacked-kills,stacked-writes,writes-lost}.test.ts',
-  'test/{cli/{hangup,lost-start},discovery/json-server,embedded/embedded-postgres}.test.ts',
+  'test/{cli/{hangup,lost-start,unbuilt},discovery/json-server,embedded/{embedded-postgres,processes}}.test.ts',
+  'test/{jobs/redis-failover,mirror/feed-copies,outbox/crash}.test.ts',
 ]
 
 /** `npm test` names `quick`, campaigns name `full`; without a mode vitest takes its own, `test`. */
