@@ -3,7 +3,6 @@
 
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
-import type { InjectOptions } from 'light-my-request'
 import { Failure } from './call.ts'
 import type { Change } from './control/mutate.ts'
 import { registerControl } from './control/routes.ts'
@@ -48,25 +47,15 @@ function createServer(log: RequestLog): FastifyInstance {
   return server
 }
 
-/** Lets the API take a request without a connection; answers its status. */
-export type Send = (request: {
-  readonly method: string
-  readonly path: string
-  readonly body: string | null
-}) => Promise<number>
-
 /**
  * Creates a world, serves it, and returns the handles to it. RangeError for options that make no sense.
- * @param prepare brings the world into its initial state before any client can see it.
+ * @param saved goes on with the world of an earlier sandbox.
  */
-export async function createSandbox(
-  wishes: Partial<SandboxOptions> = {},
-  prepare?: (sandbox: Sandbox, send: Send) => Promise<void>,
-): Promise<Sandbox> {
+export async function createSandbox(wishes: Partial<SandboxOptions> = {}, saved?: Uint8Array): Promise<Sandbox> {
   const options: SandboxOptions = { ...defaultOptions, ...wishes }
   const clock = createClock(options.now ?? undefined)
   const { seed, size, heldAtMost, touch: touchParents } = options
-  const world = generateWorld({ seed, size, heldAtMost, clock, touchParents })
+  const world = generateWorld({ seed, size, heldAtMost, clock, touchParents, saved })
   const faults = new FaultSet(options.seed)
   const log = new RequestLog()
   for (const rule of options.faults) faults.add(rule)
@@ -87,6 +76,7 @@ export async function createSandbox(
   let address: AddressInfo | null = null
   const sandbox: Sandbox = {
     ...handlesOf(service),
+    save: () => world.save(),
     close,
     [Symbol.asyncDispose]: close,
     get port() {
@@ -97,17 +87,6 @@ export async function createSandbox(
     },
   }
   registerControl(server, sandbox)
-  await prepare?.(sandbox, async ({ method, path, body }) => {
-    const headers = { 'content-type': 'application/json' }
-    const verb = method as NonNullable<InjectOptions['method']>
-    const answer = await server.inject({
-      method: verb,
-      url: path,
-      headers,
-      ...(body === null ? {} : { payload: body }),
-    })
-    return answer.statusCode
-  })
   await server.listen({ port: options.port, host: options.host })
   address = server.server.address() as AddressInfo
   return sandbox

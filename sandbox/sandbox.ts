@@ -55,6 +55,8 @@ export type Sandbox = Readonly<ReturnType<typeof handlesOf>> &
     /** Root of the API without `/v3`, such as `http://127.0.0.1:41234`. */
     readonly url: string
     readonly port: number
+    /** The world as it is, for a sandbox that goes on with it. */
+    readonly save: () => Uint8Array
     /** Stops the server and drops open connections; may be called twice. */
     readonly close: () => Promise<void>
   }

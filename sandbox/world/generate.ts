@@ -19,6 +19,8 @@ interface WorldOptions {
   readonly heldAtMost: number
   readonly clock: SandboxClock
   readonly touchParents: boolean
+  /** Another world (`World.save`) to go on with. */
+  readonly saved: Uint8Array | undefined
 }
 
 /** Where rentals are not held, the rest, which is, does not grow beyond what belongs to so many. */
@@ -50,8 +52,12 @@ function generateReferences(world: World): void {
 }
 
 /** A world of believable data. */
-export function generateWorld({ seed, size, heldAtMost, clock, touchParents }: WorldOptions): World {
+export function generateWorld({ seed, size, heldAtMost, clock, touchParents, saved }: WorldOptions): World {
   const world = new World(seed, clock, touchParents)
+  if (saved !== undefined) {
+    world.restore(saved)
+    return world
+  }
   const isStreamed = size > heldAtMost
   const counts = countsFor(isStreamed ? Math.min(size, SURROUNDING_SIZE) : size)
   generateReferences(world)

@@ -1,6 +1,7 @@
 // The state of the imitation API: all records, their orders, and what every change to them entails (caches,
 // modification times, expiry). It knows neither HTTP nor the rules of single operations.
 
+import { deserialize, serialize } from 'node:v8'
 import { type ReferenceTable, references, referenceTables } from '../records/references.ts'
 import type { SandboxClock } from './clock.ts'
 import { byKey, Collection, compareKeys, Order, type Ordered, type Records } from './collection.ts'
@@ -95,6 +96,28 @@ export class World {
   #findReference(table: ReferenceTable, name: string): Entity | undefined {
     const { records } = this.references[table]
     return records.get(name) ?? [...records.values()].find(({ own }) => own.name === name)
+  }
+
+  /** All records and counters, for `restore`. Only of a world that holds its rentals. */
+  save(): Uint8Array {
+    const { versions, companies, resources, users, rentals } = this
+    const all = [versions, companies, resources, users, rentals].map((records) => [...records.values()])
+    const references = referenceTables.map((table) => [...this.references[table].records.values()])
+    return serialize({ all, references, lastIds: this.#lastIds, epoch: this.#epoch })
+  }
+
+  /** Fills an empty world with what another one was. */
+  restore(saved: Uint8Array): void {
+    const { all, references, lastIds, epoch } = deserialize(saved)
+    for (const [place, table] of referenceTables.entries()) this.references[table].records.load(references[place])
+    const [versions, companies, resources, users, rentals] = all
+    this.versions.load(versions)
+    this.companies.load(companies)
+    this.resources.load(resources)
+    this.users.load(users)
+    this.loadRentals(rentals)
+    for (const [table, id] of lastIds) this.#lastIds.set(table, id)
+    this.#epoch = epoch
   }
 
   /** A fresh id of a table, counting up from `first`. */

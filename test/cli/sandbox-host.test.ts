@@ -40,18 +40,13 @@ describe('the built-in sandbox', () => {
   it('keeps its address, its world and every write over a restart', async () => {
     const first = await attachSandbox(folder, log)
     const created = await send(first.url, 'POST', '/v3/users', person)
-    const before = (await read(first.url, `/v3/users/${created.id}`)) as Record<string, unknown>
+    const before = await read(first.url, `/v3/users/${created.id}`)
     const rentals = await read(first.url, '/v3/rentals?perPage=100')
     await first.close()
 
     const second = await attachSandbox(folder, log)
     expect(second.url).toBe(first.url)
-    expect(await read(second.url, `/v3/users/${created.id}`)).toEqual({
-      ...before,
-      // Written anew when the write is repeated, at the instant it arrived: milliseconds earlier.
-      creationDatetime: expect.stringContaining(String(before.creationDatetime).slice(0, 10)),
-      lastModificationDatetime: expect.stringContaining(String(before.lastModificationDatetime).slice(0, 10)),
-    })
+    expect(await read(second.url, `/v3/users/${created.id}`)).toEqual(before)
     expect(await read(second.url, '/v3/rentals?perPage=100')).toEqual(rentals)
     const next = await send(second.url, 'POST', '/v3/users', { ...person, email: 'eve@example.org' })
     expect(Number(next.id)).toBeGreaterThan(Number(created.id))

@@ -1,8 +1,10 @@
-// DATA_DIR/sandbox.json: where the built-in sandbox listens, who runs it, and what its world began with.
+// The files of the built-in sandbox in DATA_DIR: where it listens and who runs it, and its world as it was left.
 
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Sandbox } from '../../../sandbox/index.ts'
 import { unlessMissing } from '../../embedded/failures.ts'
+import type { Logger } from '../../log.ts'
 
 export type SandboxFile = {
   /** Root of the API, without `/v3`. */
@@ -10,18 +12,14 @@ export type SandboxFile = {
   readonly port: number
   /** Mark of the process that runs it. */
   readonly owner: string
-  readonly seed: number
-  /** Number of rentals the world began with. */
-  readonly size: number
-  /** When the world began, ISO 8601: the same seed and instant make the same world again. */
-  readonly genesis: string
 }
 
-const fileOf = (dataDir: string): string => join(dataDir, 'sandbox.json')
+const placeFile = (dataDir: string): string => join(dataDir, 'sandbox.json')
+const worldFile = (dataDir: string): string => join(dataDir, 'sandbox-world')
 
 /** The sandbox of a DATA_DIR, running or not; null when it never had one, or when the file is damaged. */
 export async function knownSandbox(dataDir: string): Promise<SandboxFile | null> {
-  const text = await unlessMissing(readFile(fileOf(dataDir), 'utf8'))
+  const text = await unlessMissing(readFile(placeFile(dataDir), 'utf8'))
   return text === null ? null : parseSandboxFile(text)
 }
 
@@ -31,20 +29,55 @@ export function parseSandboxFile(text: string): SandboxFile | null {
   try {
     value = JSON.parse(text)
   } catch {
-    return null // nothing of value is lost: a new world is made
+    return null // the port is found anew
   }
   if (typeof value !== 'object' || value === null) return null
-  const { url, port, owner, seed, size, genesis } = value as Readonly<Record<string, unknown>>
-  if (typeof url !== 'string' || typeof owner !== 'string' || typeof genesis !== 'string') return null
-  if (!Number.isInteger(port) || !Number.isInteger(seed) || !Number.isInteger(size)) return null
-  if (Number.isNaN(Date.parse(genesis))) return null
-  return { url, port: Number(port), owner, seed: Number(seed), size: Number(size), genesis }
+  const { url, port, owner } = value as Readonly<Record<string, unknown>>
+  if (typeof url !== 'string' || typeof owner !== 'string' || !Number.isInteger(port)) return null
+  return { url, port: Number(port), owner }
 }
 
-/** Writes the file, whole or not at all. */
-export async function writeSandboxFile(dataDir: string, file: SandboxFile): Promise<void> {
-  await mkdir(dataDir, { recursive: true })
-  const draft = `${fileOf(dataDir)}.${process.pid}.new`
-  await writeFile(draft, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 })
-  await rename(draft, fileOf(dataDir))
+/** Writes where the sandbox listens and who runs it. */
+export const writeSandboxFile = (dataDir: string, file: SandboxFile): Promise<void> =>
+  replace(placeFile(dataDir), `${JSON.stringify(file, null, 2)}\n`)
+
+/** Writes a file, whole or not at all. */
+async function replace(file: string, content: string | Uint8Array): Promise<void> {
+  await mkdir(join(file, '..'), { recursive: true })
+  const draft = `${file}.${process.pid}.new`
+  await writeFile(draft, content, { mode: 0o600 })
+  await rename(draft, file)
+}
+
+/** The world as an earlier sandbox left it. */
+export const savedWorld = async (dataDir: string): Promise<Uint8Array | undefined> =>
+  (await unlessMissing(readFile(worldFile(dataDir)))) ?? undefined
+
+const saveMs = 500
+
+/** Saves the world of a running sandbox after writes; `stop` saves it once more. */
+export function keepWorld(dataDir: string, sandbox: Sandbox, log: Logger): { stop(): Promise<void> } {
+  let saved = ''
+  let writing: Promise<void> = Promise.resolve()
+  const save = (): void => {
+    writing = writing
+      .then(() => replace(worldFile(dataDir), sandbox.save()))
+      .catch((error: unknown) =>
+        log.warn({ event: 'sandbox_save_failed', err: error }, 'the world of the built-in sandbox cannot be stored'),
+      )
+  }
+  const timer = setInterval(() => {
+    const writes = sandbox.requests().filter(({ method }) => method !== 'GET')
+    const state = `${writes.length} ${writes.filter(({ status }) => status === null).length}`
+    if (state !== saved) save()
+    saved = state
+  }, saveMs)
+  timer.unref()
+  return {
+    stop: async () => {
+      clearInterval(timer)
+      save()
+      await writing
+    },
+  }
 }

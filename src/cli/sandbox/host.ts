@@ -9,8 +9,7 @@ import { withLock } from '../../embedded/lock.ts'
 import { isAlive, ownToken } from '../../embedded/processes.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
-import { knownSandbox, type SandboxFile, writeSandboxFile } from './file.ts'
-import { keepJournal, replayJournal } from './journal.ts'
+import { keepWorld, knownSandbox, type SandboxFile, savedWorld, writeSandboxFile } from './file.ts'
 
 type AttachedSandbox = {
   /** Root of the API, without `/v3`. */
@@ -21,8 +20,6 @@ type AttachedSandbox = {
 
 type Hosted = { readonly url: string; readonly stop: () => Promise<void> }
 
-const seed = 1
-const size = 200
 const takeOverMs = 500
 /** A living owner that does not answer for this long is given up. */
 const ownerPatienceMs = 10_000
@@ -129,25 +126,16 @@ async function answers(url: string): Promise<boolean> {
 
 /** Runs the sandbox here, with the world as it was left. */
 async function host(dataDir: string, known: SandboxFile | null, log: Logger): Promise<Hosted> {
-  const genesis = known?.genesis ?? new Date().toISOString()
-  const world = { seed: known?.seed ?? seed, size: known?.size ?? size }
   const port = await findFreePort(known?.port)
-  let replayed = 0
-  // A client of a world without its last writes would conclude that records are gone.
-  const sandbox = await createSandbox({ ...world, port, now: new Date(genesis) }, async (unseen, send) => {
-    replayed = await replayJournal(dataDir, { clock: unseen.clock, send }, log)
-    unseen.clock.set(new Date())
-    unseen.clock.run()
-    unseen.resetRequests()
-  })
+  const sandbox = await createSandbox({ port }, await savedWorld(dataDir))
   try {
-    const journal = keepJournal(dataDir, sandbox, log)
-    const file = { url: sandbox.url, port: sandbox.port, genesis, ...world }
+    const world = keepWorld(dataDir, sandbox, log)
+    const file = { url: sandbox.url, port: sandbox.port }
     await writeSandboxFile(dataDir, { ...file, owner: ownToken() })
-    log.debug({ event: 'sandbox_started', url: sandbox.url, replayed }, 'the built-in sandbox is running')
+    log.debug({ event: 'sandbox_started', url: sandbox.url }, 'the built-in sandbox is running')
     const stop = async (): Promise<void> => {
       await sandbox.close()
-      await journal.stop()
+      await world.stop()
       // The mark of this process counts for nothing once it has ended.
       await writeSandboxFile(dataDir, { ...file, owner: nobody }).catch(() => undefined)
     }
