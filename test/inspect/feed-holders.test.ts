@@ -18,25 +18,26 @@ import { openBarePages, readMetrics } from '../web/pages-rig.ts'
 const apiUrl = 'http://127.0.0.1:9'
 
 /**
- * Shows every open transaction as this old, to every later connection that may see when it began. So no test has to wait out
- * the minute after which a holder is named.
+ * Shows every open transaction as this old, to everybody who may see when it began: connections of the program find nothing but
+ * what is in `pg_catalog`. So no test has to wait out the minute after which a holder is named.
  */
 async function agedTransactions(db: Queryable): Promise<(age: string) => Promise<void>> {
   for (const statement of [
+    'set allow_system_table_mods = on',
     'create schema aged',
     'create table aged.by (age interval)',
     `insert into aged.by values ('0')`,
+    'alter view pg_catalog.pg_stat_activity rename to pg_real_activity',
+    'alter view pg_catalog.pg_prepared_xacts rename to pg_real_prepared',
     `do $$ declare shown text; began text := 'clock_timestamp() - (select age from aged.by)'; begin
        select string_agg(case attname when 'xact_start' then format('case when xact_start is not null then %s end as xact_start', began)
            else quote_ident(attname) end, ', ' order by attnum) into shown
-         from pg_attribute where attrelid = 'pg_catalog.pg_stat_activity'::regclass and attnum > 0;
-       execute 'create view aged.pg_stat_activity as select ' || shown || ' from pg_catalog.pg_stat_activity';
-       execute 'create view aged.pg_prepared_xacts as select transaction, gid, ' || began
-         || ' as prepared, owner, database from pg_catalog.pg_prepared_xacts';
-       execute format('alter database %I set search_path = aged, pg_catalog, public', current_database());
+         from pg_attribute where attrelid = 'pg_catalog.pg_real_activity'::regclass and attnum > 0;
+       execute 'create view pg_catalog.pg_stat_activity as select ' || shown || ' from pg_catalog.pg_real_activity';
+       execute 'create view pg_catalog.pg_prepared_xacts as select transaction, gid, ' || began
+         || ' as prepared, owner, database from pg_catalog.pg_real_prepared';
      end $$`,
-    'grant usage on schema aged to public',
-    'grant select on all tables in schema aged to public',
+    'grant select on pg_catalog.pg_stat_activity, pg_catalog.pg_prepared_xacts to public',
   ])
     await db.query(statement)
   return async (age) => {
