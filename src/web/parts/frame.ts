@@ -50,7 +50,7 @@ export function frame({ title, now, version, sections, at, isLive = true }: Page
 <main id="main" tabindex="-1">
 <div id="live">
 ${shown}
-${quiet.length > 0 && html`<p class="updated">${quiet.join(' ')}</p>`}
+${quiet.length > 0 && html`<p class="quiet">${quiet.join(' ')}</p>`}
 <p class="updated">As of ${instant(now)} UTC · boat-mirror ${version}</p>
 </div>
 <p id="connection" role="status" aria-live="polite"></p>
