@@ -5,8 +5,9 @@
 import { hostname } from 'node:os'
 import type { Pool } from 'pg'
 import type { Clock } from '../clock.ts'
-import { BoatMirrorError, messageOf } from '../errors.ts'
+import { BoatMirrorError } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { type Service, service } from '../service.ts'
 
 /** How far the database's clock is ahead of another, and how far that may be wrong, both in milliseconds. */
 type Skew = { readonly ms: number; readonly errorMs: number }
@@ -80,7 +81,7 @@ async function firstLook(pool: Pool): Promise<Look> {
  * @param strict whether clocks more than 2 s apart are refused, as the queue on Postgres needs it
  * @throws BoatMirrorError CLOCK_SKEW
  */
-export async function followClock(pool: Pool, strict: boolean, log: Logger): Promise<Clock & { stop(): void }> {
+export async function followClock(pool: Pool, strict: boolean, log: Logger): Promise<Clock & Pick<Service, 'stop'>> {
   const first = await firstLook(pool)
   if (strict && Math.abs(first.ms) > maxSkewMs)
     throw new BoatMirrorError(
@@ -102,16 +103,14 @@ export async function followClock(pool: Pool, strict: boolean, log: Logger): Pro
     if (Math.abs(skewMs) > maxSkewMs)
       log.warn({ event: 'clock_skew', ms: skewMs }, 'the clocks of this host and of Postgres differ; set them (NTP)')
   }
-  const look = (): void => {
-    check().catch((error: unknown) => log.debug({ event: 'clock_check_failed', reason: messageOf(error) }))
-  }
-  const timer = setInterval(look, checkMs)
-  timer.unref()
+  const { poke, stop } = service('measuring the clock of Postgres', checkMs, check, {
+    ...{ log, level: 'debug', delayMs: checkMs, isBackground: true },
+  })
   return {
     now: () => {
-      if (Math.abs(hostMs() - host) > maxSkewMs) look()
+      if (Math.abs(hostMs() - host) > maxSkewMs) poke()
       return new Date(performance.now() + belief.ms)
     },
-    stop: () => clearInterval(timer),
+    stop,
   }
 }

@@ -2,8 +2,8 @@
 // the last. The files on disk decide, so a server orphaned by SIGKILL is found and used.
 
 import { join, resolve } from 'node:path'
-import { messageOf } from '../errors.ts'
-import { atMostEvery, type Logger } from '../log.ts'
+import type { Logger } from '../log.ts'
+import { type Service, service } from '../service.ts'
 import { findPackage, prepareBinaries, removeOldCopies } from './binaries.ts'
 import { ensureDatabase } from './connection.ts'
 import { told, unavailable } from './failures.ts'
@@ -101,7 +101,7 @@ async function openLocked(dataDir: string, options: EmbeddedOptions): Promise<Em
     await ensureDatabase(state, port)
     const event = found === null ? 'embedded_started' : 'embedded_attached'
     options.log.debug({ event, port, location: cluster.location }, 'embedded database is open')
-    const stopKeeping = options.mayEnd ? undefined : keepRunning(dataDir, cluster, { ...state, port }, options)
+    const keeping = options.mayEnd ? undefined : keepRunning(dataDir, cluster, { ...state, port }, options)
     let closed: Promise<void> | undefined
     return {
       url: addressOf(state, port),
@@ -109,7 +109,7 @@ async function openLocked(dataDir: string, options: EmbeddedOptions): Promise<Em
       binDir: cluster.binaries.binDir,
       location: cluster.location,
       close: async () => {
-        await stopKeeping?.()
+        await keeping?.stop()
         closed ??= giveUp(dataDir, holder, cluster, options.log)
         await closed
       },
@@ -169,11 +169,10 @@ const gone = (dataDir: string, folder: string): Error =>
 
 const lookEveryMs = 2_000
 
-/** Starts the server again where it has ended, as Postgres does when its disk is full. @returns what ends the keeping */
-function keepRunning(dataDir: string, cluster: Cluster, state: State, options: EmbeddedOptions): () => Promise<void> {
+/** Starts the server again after it has ended, as Postgres does when its disk is full. */
+function keepRunning(dataDir: string, cluster: Cluster, state: State, options: EmbeddedOptions): Service {
   const { log, settings = {} } = options
   const { folder } = cluster
-  const isNews = atMostEvery(30_000)
   const look = async (): Promise<void> => {
     if ((await majorOf(folder)) === null) throw gone(dataDir, folder)
     if (!(await hasEnded(folder))) return
@@ -184,25 +183,15 @@ function keepRunning(dataDir: string, cluster: Cluster, state: State, options: E
       log.warn({ event: 'embedded_restarted' }, `the embedded database had ended and runs again${where}`)
     })
   }
-  let isLooking = false
-  let looking = Promise.resolve()
-  const timer = setInterval(() => {
-    if (isLooking) return
-    isLooking = true
-    looking = look()
-      .catch((error: unknown) => {
-        const failure = told(error, dataDir)
-        if (isNews('')) log.error({ event: 'embedded_failing', err: failure }, messageOf(failure))
-      })
-      .finally(() => {
-        isLooking = false
-      })
-  }, lookEveryMs)
-  timer.unref()
-  return async () => {
-    clearInterval(timer)
-    await looking
-  }
+  return service(
+    'restarting the embedded database',
+    lookEveryMs,
+    () =>
+      look().catch((error: unknown) => {
+        throw told(error, dataDir)
+      }),
+    { log, level: 'error', delayMs: lookEveryMs, isBackground: true },
+  )
 }
 
 async function giveUp(dataDir: string, holder: string, cluster: Cluster, log: Logger): Promise<void> {

@@ -1,6 +1,6 @@
 // The state of a mirror at one moment, as `status --json` and /api/status show it in full.
 
-import type { WorkerStatus } from '../database/workers.ts'
+import type { WorkerStatus } from '../database/presence.ts'
 import type { RepeatingRead } from '../sync/due/reads.ts'
 import type { FailingHotRuns, UnexpectedShare } from '../sync/due/stream-state.ts'
 import type { HeldRun } from '../sync/runs/sweeps.ts'

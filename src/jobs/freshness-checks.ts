@@ -2,11 +2,10 @@
 // other work of the worker takes minutes, that must not count as late data.
 
 import { streams } from '../catalog/catalog.ts'
-import { sleep } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { type Service, service } from '../service.ts'
 import { pausedStreams } from '../sync/due/stream-state.ts'
 import { isEnabled } from '../sync/plan.ts'
 import { checkFreshness } from './freshness-days.ts'
@@ -18,34 +17,13 @@ const tryAgainMs = 5_000
 
 type ChecksOptions = { readonly database: Database; readonly config: Config; readonly log: Logger }
 
-/** Checks immediately, then once a minute; disposing ends it. */
-export function startFreshnessChecks({ database, config, log }: ChecksOptions): AsyncDisposable {
+/** Starts the checks. */
+export function startFreshnessChecks({ database, config, log }: ChecksOptions): Service {
   const switchedOff = streams.filter((stream) => !isEnabled(stream, config)).map(({ name }) => name)
-  const stopping = new AbortController()
-  let failures = 0
   const check = async (): Promise<number> => {
-    try {
-      const paused = await pausedStreams(database.pool)
-      await checkFreshness(database, [...switchedOff, ...paused.map(({ stream }) => stream)])
-      failures = 0
-      return minuteMs - ((Date.now() - checkAtMs + minuteMs) % minuteMs)
-    } catch (error) {
-      if (failures++ === 0)
-        log.warn(
-          { event: 'freshness_not_noted', reason: messageOf(error) },
-          'could not record how fresh the streams are; will retry',
-        )
-      return tryAgainMs
-    }
+    const paused = await pausedStreams(database.pool)
+    await checkFreshness(database, [...switchedOff, ...paused.map(({ stream }) => stream)])
+    return minuteMs - ((Date.now() - checkAtMs + minuteMs) % minuteMs)
   }
-  const loop = async (): Promise<void> => {
-    while (!stopping.signal.aborted) await sleep(await check(), stopping.signal).catch(() => undefined) // stopped
-  }
-  const looping = loop()
-  return {
-    [Symbol.asyncDispose]: () => {
-      stopping.abort()
-      return looping
-    },
-  }
+  return service('recording how fresh the streams are', tryAgainMs, check, { log })
 }

@@ -1,11 +1,12 @@
 // Wakes the pusher: by NOTIFY within a fraction of a second, by the clock when a change's next attempt is due, and every
 // second for what was missed. The job carries nothing; the outbox says what to do.
 
-import { type Clock, sleep } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { listen } from '../database/listen.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Pusher } from '../outbox/pusher.ts'
+import { service } from '../service.ts'
 import { pushQueue, type QueueBackend } from './queues.ts'
 
 /** What `outbox.enqueue` notifies, with a constant payload. */
@@ -92,29 +93,25 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
       adding = false
     }
   }
-  const watchClock = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      try {
-        const due = await pusher.nextDueAt()
-        if (due !== null && due <= clock.now()) {
-          wake()
-          watch(due)
-        }
-      } catch (error) {
-        log.debug({ event: 'outbox_not_readable', reason: messageOf(error) }, 'could not read the outbox')
-      }
-      await sleep(checkEveryMs, stopping.signal).catch(() => undefined) // stopped
-    }
-  }
+  const watching = service(
+    'reading the outbox',
+    checkEveryMs,
+    async () => {
+      const due = await pusher.nextDueAt()
+      if (due === null || due > clock.now()) return
+      wake()
+      watch(due)
+    },
+    { log, level: 'debug' },
+  )
   const listening =
     listenUrl === null
       ? null
       : listen({ url: listenUrl, channel: enqueuedChannel, onNotify: wake, log, signal: stopping.signal })
-  const watching = watchClock()
   return {
     stop: async () => {
       stopping.abort()
-      await Promise.all([worker.close(), listening, watching])
+      await Promise.all([worker.close(), listening, watching.stop()])
       await bypass
       await pusher.close()
       await queue.close()

@@ -1,18 +1,23 @@
-// A worker in this process: takes tasks from the queue, looks for lost wake-ups, keeps the schedule. `worker` runs it for
-// good, `sync` runs the same and stops when its own request is done.
+// A worker in this process: runs the tasks that the queue wakes, creates wake-ups again that were lost, keeps the schedule.
+// `worker` runs it for good, `sync` runs the same and stops when its own request is done. An emptied Redis, a lost
+// notification or a stalled job costs seconds, never data.
 
 import type { Config } from '../config.ts'
 import { listen } from '../database/listen.ts'
 import { noteDatabaseTime } from '../database/set-back-clock.ts'
 import { messageOf } from '../errors.ts'
+import { runLine } from '../inspect/outcome.ts'
 import type { Logger } from '../log.ts'
 import { processName } from '../process-name.ts'
+import { service } from '../service.ts'
+import { advance } from '../sync/advance.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { refreshChannel } from '../sync/due/refreshes.ts'
 import { overdueTurns } from '../sync/due/stream-state.ts'
 import { mostUrgentDetail, priorities, streamsToRead } from '../sync/plan.ts'
 import { runTask } from '../sync/run-task.ts'
-import { neglectedTasks } from '../sync/runs/tasks.ts'
+import { hasChanged } from '../sync/runs/runs.ts'
+import { neglectedTasks, takeWakeable } from '../sync/runs/tasks.ts'
 import { fitSchedule } from './fit-schedule.ts'
 import { runHousekeeping } from './housekeeping.ts'
 import {
@@ -24,7 +29,6 @@ import {
   syncQueue,
   type TickJob,
 } from './queues.ts'
-import { jobOf, type Reconciler, startReconciler, type Wake } from './reconciler.ts'
 import { applySchedule, honouredWindows, requestFirstSync, tick } from './schedule.ts'
 
 /**
@@ -32,18 +36,18 @@ import { applySchedule, honouredWindows, requestFirstSync, tick } from './schedu
  * make commits smaller and more; with only one, a long list would block everything else.
  */
 const tasksFor = (concurrency: number): number => Math.min(4, Math.max(2, concurrency))
-/** A queue that refuses wake-ups is not waited for as long as one that is silent, in milliseconds. */
+const everySecondMs = 1_000
+const wokenAtOnce = 500
+/** An idle worker waits this long for a queue that refuses wake-ups, in milliseconds. */
 const refusedAfterMs = 1_000
 /** A tick that is this late was lost, in seconds. */
 const lostAfterS = 5
 /** How often the database's time is noted, to see it set back. */
 const noteTimeEveryMs = 60_000
-/** How often intervals are fitted to the budget again. */
+/** How often intervals are fitted to the budget again, and after a failure. */
 const fitEveryMs = 5 * 60_000
-/** The same, where the queue did not take them. */
 const fitAgainMs = 10_000
-/** How often history that is old enough is deleted. */
-const pruneEveryMs = 3_600_000
+const housekeepingEveryMs = 3_600_000
 
 export type SyncWorkerOptions = {
   /** Everything a sync needs; `onTasks` is set by the worker. */
@@ -63,16 +67,41 @@ type RunningWorker = {
   stop(): Promise<void>
 }
 
-/** Starts running tasks: the tables are checked while the queue is opened. `also` runs each second after that check. */
-export async function startSyncWorker(
-  { context, backend, log, neglectedAfterMs = 15_000, beginsAtOnce = false }: SyncWorkerOptions,
-  also?: (context: SyncContext) => Promise<void>,
-): Promise<RunningWorker & { readonly context: SyncContext }> {
+type Wakeable = Awaited<ReturnType<typeof takeWakeable>>[number]
+
+/** The job that wakes a task: one per fencing number, so that a wake-up that still waits is not doubled. */
+const jobOf = ({ id, fence, priority }: Wakeable): Parameters<JobQueue['addBulk']>[0][number] => ({
+  name: 'task',
+  data: { taskId: id } satisfies SyncJob,
+  opts: { jobId: `task-${id}-${fence}`, priority, removeOnComplete: true, removeOnFail: true },
+})
+
+/** Ends and starts runs, and logs those that ended. */
+async function advanceRuns({ database, settings }: SyncWorkerOptions['context'], log: Logger): Promise<void> {
+  const advanced = await advance(database, settings)
+  for (const run of advanced.finished) {
+    const { id, stream, status, error } = run
+    // Failed runs need attention.
+    const level = status !== 'done' ? 'warn' : hasChanged(run) ? 'info' : 'debug'
+    const reason = error === null ? {} : { reason: error }
+    log[level]({ event: 'run_finished', run: id, stream, status, ...reason }, runLine(run))
+  }
+}
+
+/** Starts running tasks. The tables are read while the queue is being opened. */
+export async function startSyncWorker({
+  context,
+  backend,
+  log,
+  neglectedAfterMs = 15_000,
+  beginsAtOnce = false,
+}: SyncWorkerOptions): Promise<RunningWorker & { readonly context: SyncContext }> {
+  const { pool } = context.database
   const stopping = new AbortController()
   const owner = processName()
   const tasksAtOnce = tasksFor(context.settings.api.concurrency)
-  let reconciler: Reconciler | undefined
-  const full: SyncContext = { ...context, onTasks: () => reconciler?.poke() }
+  let poke = (): void => {}
+  const full: SyncContext = { ...context, onTasks: () => poke() }
   let running = 0
   const carryOut = async (taskId: string, signal: AbortSignal): Promise<string> => {
     running++
@@ -82,8 +111,8 @@ export async function startSyncWorker(
       return outcome
     } finally {
       running--
-      // What a task that is done lets begin, it has said itself (`onTasks`).
-      if (outcome !== 'done') reconciler?.poke()
+      // A finished task has already announced its successors through `onTasks`.
+      if (outcome !== 'done') poke()
     }
   }
   const withoutJob = new Set<Promise<unknown>>()
@@ -94,9 +123,10 @@ export async function startSyncWorker(
     withoutJob.add(going)
   }
   const opening = backend.openQueue(syncQueue)
-  let refused = false
-  const wake: Wake = async (tasks) => {
-    // Details are shared with other workers from the first one on: who begins some would take as many by jobs.
+  let isRefused = false
+  /** Makes sure that these tasks get started, in this order. */
+  const wake = async (tasks: readonly Wakeable[]): Promise<void> => {
+    // Details are shared with other workers from the first one on: a worker that begins some would get as many as jobs.
     const lists = tasks.filter(({ priority }) => priority < mostUrgentDetail).length
     const own = beginsAtOnce ? Math.min(lists, Math.max(0, tasksAtOnce - running)) : 0
     // Requested refreshes do not wait for a free place: sweeps may hold the places for minutes.
@@ -104,26 +134,31 @@ export async function startSyncWorker(
     const begun = Math.max(own, Math.min(urgent, tasksAtOnce))
     for (const { id } of tasks.slice(0, begun)) begin(id)
     if (tasks.length <= begun) return
-    refused = true
-    await (await opening).addBulk(tasks.slice(begun).map(jobOf))
-    refused = false
+    try {
+      await (await opening).addBulk(tasks.slice(begun).map(jobOf))
+      isRefused = false
+    } catch (error) {
+      isRefused = true
+      throw error
+    }
+  }
+  const reconcile = async (): Promise<void> => {
+    await advanceRuns(context, log)
+    const tasks = await takeWakeable(pool, wokenAtOnce)
+    if (tasks.length > 0) await wake(tasks)
   }
   let isSilent = false
-  /** The watchdog: a queue that is absent, or has gone silent, must cost seconds, not the sync. The first time may be a restart. */
+  /** The watchdog: a queue that is absent or silent must cost seconds, not the sync. The first time may be a restart. */
   const watch = async (): Promise<void> => {
     if (running > 0) return
-    const patienceMs = refused ? refusedAfterMs : neglectedAfterMs
-    const tasks = await neglectedTasks(context.database.pool, patienceMs, tasksAtOnce)
+    const tasks = await neglectedTasks(pool, isRefused ? refusedAfterMs : neglectedAfterMs, tasksAtOnce)
     if (tasks.length === 0) return
     const level = isSilent ? 'error' : 'debug'
     log[level]({ event: 'queue_silent', tasks }, 'the queue does not wake the worker: tasks run without it')
     isSilent = true
     for (const id of tasks) begin(id)
   }
-  let notedAt = Number.NEGATIVE_INFINITY
   const noteTime = async (): Promise<void> => {
-    if (performance.now() - notedAt < noteTimeEveryMs) return
-    notedAt = performance.now()
     const seconds = Math.round(await noteDatabaseTime(context.database))
     if (seconds > 0)
       log.warn(
@@ -131,20 +166,16 @@ export async function startSyncWorker(
         'the clock of Postgres was set back: leases and due times were adjusted',
       )
   }
-  reconciler = startReconciler({
-    database: context.database,
-    settings: context.settings,
-    wake,
-    log,
-    also: async () => {
-      await noteTime()
-      await also?.(full)
-      await watch()
-    },
-  })
+  const reconciler = service('the reconciler', everySecondMs, reconcile, { log })
+  poke = reconciler.poke
+  const services = [
+    reconciler,
+    service('the watchdog of the queue', everySecondMs, watch, { log }),
+    service('noting the time of Postgres', noteTimeEveryMs, noteTime, { log }),
+  ]
   const end = async (): Promise<void> => {
     stopping.abort()
-    await reconciler?.stop()
+    await Promise.all(services.map(({ stop }) => stop()))
     await Promise.all(withoutJob)
   }
   try {
@@ -159,7 +190,7 @@ export async function startSyncWorker(
     )
     return {
       context: full,
-      poke: () => reconciler?.poke(),
+      poke,
       stop: async () => {
         await Promise.all([end(), worker.close()])
         await queue.close()
@@ -183,47 +214,45 @@ type ScheduledWorkerOptions = SyncWorkerOptions & {
 export async function startScheduledWorker(options: ScheduledWorkerOptions): Promise<RunningWorker> {
   const { backend, config, log, context, ratePerSecond, listenUrl = null } = options
   const { database } = context
-  let fittedAt = Number.NEGATIVE_INFINITY
+  const queue: JobQueue = await backend.openQueue(scheduleQueue)
+  let fitAt = 0
   /** The windows that were known to be honoured when intervals were fitted last. */
   let fittedTo = ''
-  let prunedAt = performance.now()
-  const queue: JobQueue = await backend.openQueue(scheduleQueue)
-
-  /** An unavailable queue must not stop the rest. */
-  const fitIntervals = async (): Promise<void> => {
-    fittedAt = performance.now()
-    try {
-      const fitted = await fitSchedule(database, config, ratePerSecond)
-      if (!(await applySchedule(database, queue, fitted, config.targets))) fittedAt = Number.NEGATIVE_INFINITY
-      await queue.setGlobalConcurrency(1)
-    } catch (error) {
-      fittedAt += fitAgainMs - fitEveryMs
-      log.warn(
-        { event: 'schedule_not_fitted', reason: messageOf(error) },
-        'could not fit the schedule to the quota yet',
-      )
-    }
-  }
-  const keepUp = async (full: SyncContext): Promise<void> => {
-    // A list whose windows are found to be honoured need not be read as a whole as often: from now on, not in five minutes.
+  const fit = async (): Promise<void> => {
+    // A list whose windows are honoured is read as a whole less often, from the moment that is known.
     const honoured = (await honouredWindows(database)).join()
-    if (performance.now() - fittedAt > fitEveryMs || honoured !== fittedTo) {
-      fittedTo = honoured
-      await fitIntervals()
-    }
-    if (performance.now() - prunedAt > pruneEveryMs) {
-      prunedAt = performance.now()
-      await runHousekeeping(database, { historyDays: config.historyDays, log })
-    }
-    for (const turn of await overdueTurns(database.pool, lostAfterS))
-      if ((await tick(full, turn, log)) === 'asked') full.onTasks()
+    if (performance.now() < fitAt && honoured === fittedTo) return
+    fittedTo = honoured
+    fitAt = performance.now() + fitAgainMs
+    const fitted = await fitSchedule(database, config, ratePerSecond)
+    const isApplied = await applySchedule(database, queue, fitted, config.targets)
+    await queue.setGlobalConcurrency(1)
+    fitAt = isApplied ? performance.now() + fitEveryMs : 0
   }
   // Turns that fell due while no worker ran come first, the longest overdue before the others.
   for (const turn of await overdueTurns(database.pool, 0)) await tick({ ...context, onTasks: () => {} }, turn, log)
   const first = await requestFirstSync(database, streamsToRead([], config))
   if (first) log.info({ event: 'first_sync' }, 'the mirror is empty or incomplete: the first complete sync starts')
 
-  const syncing = await startSyncWorker({ context, backend, log }, keepUp)
+  const syncing = await startSyncWorker({ context, backend, log })
+  const services = [
+    service('fitting the schedule', everySecondMs, fit, { log }),
+    service(
+      'housekeeping',
+      housekeepingEveryMs,
+      () => runHousekeeping(database, { historyDays: config.historyDays, log }),
+      { log, delayMs: housekeepingEveryMs },
+    ),
+    service(
+      'starting overdue turns',
+      everySecondMs,
+      async () => {
+        for (const turn of await overdueTurns(database.pool, lostAfterS))
+          if ((await tick(syncing.context, turn, log)) === 'asked') syncing.poke()
+      },
+      { log },
+    ),
+  ]
   const stopping = new AbortController()
   const listening =
     listenUrl === null
@@ -244,6 +273,7 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
       stopping.abort()
       await Promise.all([
         listening,
+        ...services.map(({ stop }) => stop()),
         syncing.stop(),
         ticker.close().catch((error: unknown) => log.warn({ event: 'ticker_close_failed', reason: messageOf(error) })),
       ])

@@ -1,6 +1,7 @@
 // Posts a message to one address: proxies as for the API, no redirects, one time limit for the whole, the answer's
 // body is discarded. The result is a value in our own words, which quotes neither the address nor the answer.
 
+import { createHash } from 'node:crypto'
 import type { Dispatcher } from 'undici'
 import { parseRetryAfter } from '../api/retry.ts'
 import { codeIn, connectionProblem, httpPeer } from '../api/wire/failures.ts'
@@ -14,6 +15,9 @@ const timeLimitMs = 20_000
 const connectTimeoutMs = 5_000
 /** Of an answer's body so much is received and thrown away, in bytes. */
 const bodyLimit = 64_000
+
+/** Identifies an address without storing it. */
+export const fingerprint = (address: string): string => createHash('sha256').update(address).digest('hex').slice(0, 32)
 
 /** Where messages go. */
 export type Receiver = {

@@ -2,8 +2,8 @@
 // readiness and metrics.
 
 import { streams } from '../catalog/catalog.ts'
+import { livingSince } from '../database/presence.ts'
 import { literal } from '../database/sql.ts'
-import { livingSince } from '../database/workers.ts'
 import type { ReportView } from './pieces.ts'
 
 /** Streams that are read inside another one have no schedule: they are due when their parent is. */

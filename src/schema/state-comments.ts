@@ -165,14 +165,14 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.workers.doing': 'Tasks and changes that it was processing then; null: none.',
 
   'table sync.servers':
-    'The processes that serve the API and were heard of within ten minutes; each writes its row every five seconds.',
-  'column sync.servers.id': 'Host, process and one life of it.',
+    'The processes that serve the API and reported within the last ten minutes. Each reports every five seconds.',
+  'column sync.servers.id': 'Identifies one start of a process on a host.',
   'column sync.servers.host': 'Name of the machine or container.',
-  'column sync.servers.pid': 'Number of the process there.',
+  'column sync.servers.pid': 'Process id on that host.',
   'column sync.servers.version': 'Version of the program.',
   'column sync.servers.address': 'Where it listens.',
-  'column sync.servers.started_at': 'When it started.',
-  'column sync.servers.seen_at': 'When it was last heard of.',
+  'column sync.servers.started_at': 'When it started, or reported again after half a minute of silence.',
+  'column sync.servers.seen_at': 'When it last reported.',
   'column sync.servers.requests': 'Requests answered since it started.',
   'column sync.servers.recent_requests':
     'Requests answered in the five minutes before seen_at; so are all recent columns.',

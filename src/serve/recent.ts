@@ -1,6 +1,6 @@
 // What one process answered lately, for the status page: added up in slots of ten seconds. Pure, except for the clock.
 
-import type { RecentAnswers as Recent } from '../database/servers.ts'
+import type { RecentAnswers as Recent } from '../database/presence.ts'
 
 const slotMs = 10_000
 /** Five minutes. */

@@ -1,6 +1,8 @@
 // Puts the parts of `serve` together: reads, writes, calendars, and who may send what.
 
+import { packageVersion } from '../api/wire/request.ts'
 import type { Config } from '../config.ts'
+import { startServerPresence } from '../database/presence.ts'
 import { isLoopback } from '../hosts.ts'
 import type { Logger } from '../log.ts'
 import { keepsAll } from '../privacy/rules.ts'
@@ -13,7 +15,6 @@ import { registerCalendars } from './calendars/calendars.ts'
 import type { ServeContext } from './context.ts'
 import { createServeMetrics } from './metrics.ts'
 import { registerOpenapi } from './openapi/register.ts'
-import { startServerPresence } from './presence.ts'
 import { callerOf } from './reads/routes.ts'
 import { createRecentAnswers } from './recent.ts'
 import { registerWrites } from './writes/routes.ts'
@@ -66,7 +67,9 @@ export async function startServe({ config, log, listenUrl, syncContext }: ServeP
     },
   }
   const server = await listenServe(context, config.serveListen)
-  const presence = startServerPresence({ db: database.pool, log, address: server.url, recent })
+  const presence = startServerPresence({
+    ...{ db: database.pool, version: packageVersion(), log, address: server.url, answers: recent.sum },
+  })
   return {
     url: server.url,
     [Symbol.asyncDispose]: async () => {

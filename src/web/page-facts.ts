@@ -1,7 +1,7 @@
 // Everything the status page shows, read from the database as one value.
 
 import { dateIn } from '../clock.ts'
-import { listServers, type ServerStatus } from '../database/servers.ts'
+import { listServers, type ServerStatus } from '../database/presence.ts'
 import { type TrafficPoint, trafficPoints } from '../inspect/calls.ts'
 import { databaseClock } from '../inspect/database.ts'
 import {

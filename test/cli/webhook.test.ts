@@ -3,7 +3,7 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { webhookConsumer } from '../../src/inspect/webhook.ts'
-import { fingerprint } from '../../src/messages/sender.ts'
+import { fingerprint } from '../../src/messages/post.ts'
 import { noteDelivery } from '../../src/mirror/webhook-deliveries.ts'
 import { feedSettled, type Mirror, openMirror } from '../helpers/rows.ts'
 import { expectDocumented } from '../messages/body-schema.ts'

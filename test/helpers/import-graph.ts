@@ -41,6 +41,7 @@ const foundation = [
   'hosts',
   'json',
   'process-name',
+  'service',
 ]
 const withSettings = ['cli', 'index', 'library', 'app', 'jobs', 'web', 'serve']
 
@@ -66,6 +67,7 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   memo: [],
   'near-names': ['errors'],
   'process-name': [],
+  service: ['errors', 'log'],
 }
 
 /** The part of the program a file belongs to: its folder below src, the name of a file in src itself, or `migrations`. */

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
-import { noteWorker } from '../../src/database/workers.ts'
+import { noteWorker } from '../../src/database/presence.ts'
 import { type Freshness, freshnessFacts, streamStatus } from '../../src/inspect/streams.ts'
 import type { RunStatus } from '../../src/sync/runs/runs.ts'
 import { openReports, type Reports } from '../reports/support.ts'

@@ -1,7 +1,7 @@
 // The pages about one thing say what the database says; every link leads somewhere, and none of them shows a person.
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { noteWorker } from '../../src/database/workers.ts'
+import { noteWorker } from '../../src/database/presence.ts'
 import { noteDelivery } from '../../src/mirror/webhook-deliveries.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { openPages, type Pages, textOf } from './pages-rig.ts'

@@ -1,7 +1,7 @@
 // The status page says what serves the API, whichever process does; and nothing where none does.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { forgetServer, listServers, noteServer, type Server } from '../../src/database/servers.ts'
+import { listServers, noteServer, type Server } from '../../src/database/presence.ts'
 import { createLogger } from '../../src/log.ts'
 import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
 import { startServe } from '../../src/serve/start.ts'
@@ -54,7 +54,7 @@ describe('the section about the served API', () => {
     expect(await rendered()).toContain('http://10.0.0.7:8585 failing in part 1,500 12 3 ')
     await pool.query(`update sync.servers set seen_at = now() - interval '1 min'`)
     expect(await rendered()).toContain('http://10.0.0.7:8585 silent ')
-    await forgetServer(pool, elsewhere.id)
+    await pool.query('delete from sync.servers')
   })
 
   it('shows serve from its start to its end, and the tokens', async () => {

@@ -3,12 +3,12 @@
 import { once } from 'node:events'
 import { packageVersion } from '../../api/wire/request.ts'
 import type { App } from '../../app.ts'
+import { startWorkerPresence } from '../../database/presence.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { readStatus } from '../../inspect/read-status.ts'
 import type { StatusFacts } from '../../inspect/status.ts'
 import { openLate } from '../../jobs/backend.ts'
 import { startFreshnessChecks } from '../../jobs/freshness-checks.ts'
-import { startPresence } from '../../jobs/presence.ts'
 import { startPushWorker } from '../../jobs/push-worker.ts'
 import { type QueueBackend, queueNames } from '../../jobs/queues.ts'
 import { startScheduledWorker } from '../../jobs/worker.ts'
@@ -61,7 +61,7 @@ export async function runWorker(context: CommandContext): Promise<void> {
   const facts = (): Promise<StatusFacts> =>
     readStatus(config, { database: app.database, url: app.databaseUrl }, app.apiUrl)
   // First of all: late data must not raise an alarm while a worker catches up.
-  await using _presence = startPresence({ db: app.database.pool, version: packageVersion(), log })
+  await using _presence = startWorkerPresence({ db: app.database.pool, version: packageVersion(), log })
   await using _looks = startFreshnessChecks({ database: app.database, config, log })
   await using pages = await startOperatorServer({
     config,

@@ -3,7 +3,7 @@
 
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
-import { holdLease, type Lease, noteDelivered, noteFailure, takeLease } from '../../database/senders.ts'
+import { giveLeaseBack, holdLease, type Lease, noteDelivered, noteFailure, takeLease } from '../../database/senders.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { saveConditions, storedConditions } from '../../inspect/alerts.ts'
 import { isAlertKind } from '../../inspect/attention-kinds.ts'
@@ -11,9 +11,9 @@ import { databaseClock } from '../../inspect/database.ts'
 import type { AttentionItem, StatusFacts } from '../../inspect/status.ts'
 import type { Logger } from '../../log.ts'
 import { processLife } from '../../process-name.ts'
+import { service } from '../../service.ts'
 import { waitMs } from '../backoff.ts'
-import { createPost } from '../post.ts'
-import { fingerprint, type StepResult, startSender } from '../sender.ts'
+import { createPost, fingerprint } from '../post.ts'
 import { createDatabaseWatch } from './database-watch.ts'
 import { type Condition, decide, type Subject, subjectKey } from './debounce.ts'
 import { bodyFor, messagesOf } from './message.ts'
@@ -100,22 +100,23 @@ export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
     })
   let watchDatabase: ReturnType<typeof watch> | undefined
 
-  const step = async (signal: AbortSignal): Promise<StepResult> => {
+  const runOnce = async (signal: AbortSignal): Promise<void> => {
     watchDatabase ??= watch(signal)
     try {
       await look(signal)
       await watchDatabase(false, new Date())
     } catch (error) {
       signal.throwIfAborted()
-      if (error instanceof BoatMirrorError && error.code === 'LEASE_LOST') return 'idle'
+      if (error instanceof BoatMirrorError && error.code === 'LEASE_LOST') return
       if (isSender) await watchDatabase(await isOut(), new Date())
       throw error
     }
-    return 'idle'
   }
 
-  const every = options.checkEveryMs ?? checkEveryMs
-  const sending = startSender({ name: 'alert', owner, db, log, checkEveryMs: every, step })
+  const sending = service('sending alerts', options.checkEveryMs ?? checkEveryMs, runOnce, {
+    log,
+    atEnd: () => giveLeaseBack(db, 'alert', owner),
+  })
   return {
     stop: async () => {
       await sending.stop()

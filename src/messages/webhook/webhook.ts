@@ -1,19 +1,21 @@
-// Posts the changes of the mirror to WEBHOOK_URL, batch after batch: the next one leaves when the receiver has taken the one
-// before, so that no change overtakes another. At least once: what was not acknowledged is sent again with the same id.
+// Posts the changes of the mirror to WEBHOOK_URL in batches. The next batch leaves when the receiver has accepted the one
+// before, so that no change overtakes another. Delivery is at least once: a batch without acknowledgement is sent again with
+// the same id.
 
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
-import { type Lease, noteFailure, takeLease } from '../../database/senders.ts'
+import { listen } from '../../database/listen.ts'
+import { giveLeaseBack, type Lease, noteFailure, takeLease } from '../../database/senders.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
-import { waitForChanges } from '../../mirror/wait-for-changes.ts'
+import { changesChannel } from '../../mirror/change-notifier.ts'
 import { noteDelivery } from '../../mirror/webhook-deliveries.ts'
 import type { Privacy } from '../../privacy/privacy.ts'
 import { processLife } from '../../process-name.ts'
+import { service } from '../../service.ts'
 import { waitMs } from '../backoff.ts'
-import { createPost, type PostResult } from '../post.ts'
-import { fingerprint, type StepResult, startSender } from '../sender.ts'
+import { createPost, fingerprint, type PostResult } from '../post.ts'
 import { batchSize, signedHeaders } from './batch.ts'
 import { acknowledge, giveUp, nextBatch, type StoredBatch } from './batch-store.ts'
 import { selectionOf } from './selection.ts'
@@ -25,7 +27,7 @@ export type WebhookOptions = {
   readonly streams: readonly string[] | null
   readonly proxies: Config['api']['proxies']
   readonly database: Database
-  /** Where NOTIFY is heard; null: nowhere, then each second is looked for changes. */
+  /** Where NOTIFY is heard; null: nowhere, then changes are found within a second. */
   readonly listenUrl: string | null
   /** What receivers compare a message's time with. */
   readonly clock: Clock
@@ -37,9 +39,12 @@ export type WebhookOptions = {
 
 const checkEveryMs = 1_000
 
+/** `again`: there may be more to send. */
+type Next = 'again' | undefined
+
 /** Starts posting; one worker at a time does. */
 export function startWebhook(options: WebhookOptions): { stop(): Promise<void> } {
-  const { url, secrets, database, clock, log } = options
+  const { url, secrets, database, listenUrl, clock, log } = options
   const selection = selectionOf(options.streams)
   const post = createPost({ variable: 'WEBHOOK_URL', address: url, proxies: options.proxies }, options.timeLimitMs)
   const owner = processLife()
@@ -48,15 +53,11 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
   let most = batchSize
   let isLost = false
 
-  const failed = async (
-    lease: Lease,
-    batch: StoredBatch,
-    result: PostResult & { kind: 'failed' },
-  ): Promise<StepResult> => {
+  const failed = async (lease: Lease, batch: StoredBatch, result: PostResult & { kind: 'failed' }): Promise<Next> => {
     if (result.status === 413 && batch.changes > 1) {
       most = Math.ceil(batch.changes / 2)
       await giveUp(database, batch)
-      return 'more'
+      return 'again'
     }
     const { error, status } = result
     if (lease.attempts === 0)
@@ -65,10 +66,10 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
         `the receiver did not accept the webhook: ${error} Boat Mirror retries until it does`,
       )
     await noteFailure(database.pool, lease, { error, waitMs: waitMs(result, lease.attempts + 1, Math.random()) })
-    return 'idle'
+    return undefined
   }
 
-  const deliver = async (lease: Lease, batch: StoredBatch, signal: AbortSignal): Promise<StepResult> => {
+  const deliver = async (lease: Lease, batch: StoredBatch, signal: AbortSignal): Promise<Next> => {
     const began = performance.now()
     const result = await post.send(batch.body, signedHeaders(secrets, batch, clock.now()), signal)
     await noteDelivery(database.pool, {
@@ -83,12 +84,12 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
     await acknowledge(database, lease, batch)
     if (lease.attempts > 0) log.info({ event: 'webhook_taken' }, 'the receiver accepts the webhook again')
     most = Math.min(batchSize, most * 2)
-    return 'more'
+    return 'again'
   }
 
-  const step = async (signal: AbortSignal): Promise<StepResult> => {
+  const runOnce = async (signal: AbortSignal): Promise<Next> => {
     const lease = await takeLease(database.pool, 'webhook', { owner, address })
-    if (!lease?.due) return 'idle'
+    if (!lease?.due) return undefined
     try {
       const next = await nextBatch(database, lease, { selection, most, privacy: options.privacy })
       if (next.kind === 'lost' && !isLost)
@@ -98,22 +99,27 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
         )
       isLost = next.kind === 'lost'
       if (next.kind === 'batch') return await deliver(lease, next.batch, signal)
-      return next.kind === 'skipped' ? 'more' : 'idle'
+      return next.kind === 'skipped' ? 'again' : undefined
     } catch (error) {
-      if (error instanceof BoatMirrorError && error.kind === 'abort') return 'idle'
+      if (error instanceof BoatMirrorError && error.kind === 'abort') return undefined
       throw error
     }
   }
 
-  const { listenUrl } = options
-  const sending = startSender({
-    ...{ checkEveryMs, name: 'webhook', owner, db: database.pool, log, step },
-    // Changes held back by a transaction that ended meanwhile send no notification: the check each second finds them.
-    ...(listenUrl !== null && { wakeUps: (signal: AbortSignal) => waitForChanges(listenUrl, log, signal) }),
+  // Changes behind a transaction that has ended meanwhile send no notification: the next run finds them.
+  const sending = service('sending the webhook', checkEveryMs, runOnce, {
+    log,
+    atEnd: () => giveLeaseBack(database.pool, 'webhook', owner),
   })
+  const stopping = new AbortController()
+  const listening =
+    listenUrl === null
+      ? undefined
+      : listen({ url: listenUrl, channel: changesChannel, onNotify: sending.poke, log, signal: stopping.signal })
   return {
     stop: async () => {
-      await sending.stop()
+      stopping.abort()
+      await Promise.all([sending.stop(), listening])
       await post.close()
     },
   }

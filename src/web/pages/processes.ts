@@ -1,8 +1,7 @@
 // Sections of the status page about the processes of this installation: workers, and
 // servers of the API. Pure.
 
-import type { ServerStatus } from '../../database/servers.ts'
-import type { WorkerStatus } from '../../database/workers.ts'
+import type { ServerStatus, WorkerStatus } from '../../database/presence.ts'
 import { about, count, counted, duration, relative } from '../../format.ts'
 import type { ListedToken } from '../../serve/access/tokens.ts'
 import type { PageFacts } from '../page-facts.ts'

@@ -1,8 +1,7 @@
-// Workers say that they are there and what they do; who has died is shown as silent, then forgotten.
+// The heartbeats of workers: what they do, and when they count as silent and are deleted.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { listWorkers, noteWorker } from '../../src/database/workers.ts'
-import { startPresence } from '../../src/jobs/presence.ts'
+import { listWorkers, noteWorker, startWorkerPresence } from '../../src/database/presence.ts'
 import { createLogger } from '../../src/log.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 
@@ -14,11 +13,11 @@ afterAll(() => database[Symbol.asyncDispose]())
 beforeEach(() => database.pool.query('delete from sync.workers'))
 
 it('a worker is on the list while it lives', async () => {
-  const presence = startPresence({ db: database.pool, version: '1.2.3', log: createLogger('silent') })
+  const presence = startWorkerPresence({ db: database.pool, version: '1.2.3', log: createLogger('silent') })
   await expect
     .poll(() => listWorkers(database.pool))
     .toMatchObject([{ pid: process.pid, version: '1.2.3', doing: null, isSilent: false }])
-  await presence[Symbol.asyncDispose]()
+  await presence.stop()
   expect(await listWorkers(database.pool)).toEqual([])
 })
 
