@@ -28,6 +28,25 @@ export function deadlineIn(ms: number): () => boolean {
   return () => Math.max(performance.now() - steady, Date.now() - wall) >= ms
 }
 
+type Backoff = {
+  readonly firstMs: number
+  readonly longestMs: number
+  /** The share of the wait that is random; a half by default. */
+  readonly jitter?: number
+}
+
+/**
+ * Milliseconds to wait after so many failures in a row, at least 1: the first wait, then twice as long each time, up to the
+ * longest. `random`, from 0 to 1, shortens it by up to `jitter`; 1 leaves it whole.
+ */
+export function backoffMs(
+  failures: number,
+  { firstMs, longestMs, jitter = 0.5 }: Backoff,
+  random: number = Math.random(),
+): number {
+  return Math.min(longestMs, firstMs * 2 ** (failures - 1)) * (1 - jitter * (1 - random))
+}
+
 /** Resolves after `ms` milliseconds; rejects with the signal's reason when aborted. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,12 +1,10 @@
 // When a failed read is tried again, and after how long: the one retry layer for reads.
 
-import pRetry from 'p-retry'
-import { sleep } from '../clock.ts'
+import { backoffMs, sleep } from '../clock.ts'
 import { ApiError } from '../errors.ts'
 
 const attempts = 5
-const firstDelayMs = 1_000
-const longestDelayMs = 30_000
+const backoff = { firstMs: 1_000, longestMs: 30_000, jitter: 1 }
 /** A 429 that names no time gets at least this long. */
 const rateLimitedFloorMs = 1_000
 const longestRetryAfterMs = 3_600_000
@@ -98,7 +96,7 @@ function parseHttpDate(text: string): number | undefined {
  */
 export function retryDelayMs(error: ApiError, attempt: number, random: number): number {
   if (error.retryAfterMs !== undefined) return 0
-  const jittered = random * Math.min(longestDelayMs, firstDelayMs * 2 ** (attempt - 1))
+  const jittered = backoffMs(attempt, backoff, random)
   return error.code === 'API_RATE_LIMITED' ? rateLimitedFloorMs + jittered : jittered
 }
 
@@ -114,24 +112,11 @@ export async function withRetries<T>(
   run: (attempt: number) => Promise<T>,
   options: { readonly signal?: AbortSignal | undefined; readonly random: () => number },
 ): Promise<T> {
-  const waitAfter = (error: ApiError, attempt: number): Promise<void> =>
-    sleep(retryDelayMs(error, attempt, options.random()), options.signal)
-  try {
-    // Most reads succeed at once: only one that failed is worth what the retries cost.
-    return await run(1)
-  } catch (error) {
-    if (!isPassing(error)) throw error
-    await waitAfter(error, 1)
-  }
-  return await pRetry((attempt) => run(attempt + 1), {
-    retries: attempts - 2,
-    minTimeout: 0,
-    maxTimeout: 0,
-    // p-retry's own delays are neither fully jittered nor depend on the error, so the delay is awaited here.
-    shouldRetry: async ({ error, attemptNumber }) => {
-      if (!isPassing(error)) return false
-      await waitAfter(error, attemptNumber + 1)
-      return true
-    },
-  })
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await run(attempt)
+    } catch (error) {
+      if (attempt === attempts || !isPassing(error)) throw error
+      await sleep(retryDelayMs(error, attempt, options.random()), options.signal)
+    }
 }

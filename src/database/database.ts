@@ -1,7 +1,7 @@
 // The connection pool and transactions. Owns error listeners and the repetition of deadlocked transactions; knows no table.
 
 import type pg from 'pg'
-import { sleep } from '../clock.ts'
+import { backoffMs, sleep } from '../clock.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { atMostEvery, type Logger } from '../log.ts'
 import { begin, clientGraceMs, openPool, type SessionOptions } from './session.ts'
@@ -31,6 +31,8 @@ type DatabaseOptions = Pick<SessionOptions, 'url' | 'applicationName' | 'stateme
 }
 
 const repetitions = 4
+/** After a deadlock: 20 to 40 ms, then twice as long each time. */
+const meetAgain = { firstMs: 40, longestMs: 320 }
 const quietMs = 5_000 // one line per message within this time
 
 /** What takes as long as it takes: the longest time that a timer knows, in milliseconds. */
@@ -83,8 +85,8 @@ async function runTransaction<T>(
       return await inTransaction(pool, fn, characteristics)
     } catch (error) {
       if (!isRepeatable(error) || attempt > repetitions) throw translateDatabaseError(error, url)
-      // 20 to 40 ms, then twice as long each time: the other needs a moment to take what was given up, or the two meet again.
-      await sleep((1 + Math.random()) * 10 * 2 ** attempt)
+      // The other transaction needs a moment to take the locks that this one gave up, or the two meet again.
+      await sleep(backoffMs(attempt, meetAgain))
     }
   }
 }

@@ -2,7 +2,7 @@
 // reconnect the caller learns that it may have missed notifications.
 
 import pg from 'pg'
-import { sleep, withDeadline, within } from '../clock.ts'
+import { backoffMs, sleep, withDeadline, within } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { openClient } from './session.ts'
@@ -20,12 +20,7 @@ type ListenOptions = {
 
 const defaultProbeMs = 10_000
 const probeTimeoutMs = 5_000
-const firstDelayMs = 100
-const longestDelayMs = 5_000
-
-/** 100 ms, 200 ms, 400 ms … capped at 5 s; between half of it and all of it. */
-const delayMs = (failures: number, random: number): number =>
-  Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(failures, 10)) * (0.5 + 0.5 * random)
+const backoff = { firstMs: 100, longestMs: 5_000 }
 
 /** Rejects when the connection ends or does not answer its probe in time, and with the signal's reason. */
 async function stayConnected(client: pg.Client, probeMs: number, signal: AbortSignal): Promise<never> {
@@ -84,8 +79,8 @@ export async function listen(options: ListenOptions): Promise<void> {
       if (signal.aborted) return
       if (failures === 0)
         log.warn({ event: 'listen_lost', channel, reason: messageOf(error) }, `listening on ${channel} was interrupted`)
-      await sleep(delayMs(failures, Math.random()), signal).catch(() => undefined) // ends by the signal
       failures++
+      await sleep(backoffMs(failures, backoff), signal).catch(() => undefined) // ends by the signal
     }
   }
 }

@@ -7,12 +7,16 @@ import { parseRetryAfter } from '../api/retry.ts'
 import { codeIn, connectionProblem, httpPeer } from '../api/wire/failures.ts'
 import { openRoute, ProxyFailure, proxyFor } from '../api/wire/proxy.ts'
 import { packageVersion } from '../api/wire/request.ts'
+import { backoffMs } from '../clock.ts'
 import type { ProxySettings } from '../config.ts'
 import { shownReceiver } from '../text.ts'
 
 /** Milliseconds from the first byte to the last of the answer's head; less than what is left of a lease. */
 const timeLimitMs = 20_000
 const connectTimeoutMs = 5_000
+const backoff = { firstMs: 1_000, longestMs: 300_000 }
+/** A receiver that answered 410 is tried once an hour. */
+const goneMs = 3_600_000
 /** Of an answer's body so much is received and thrown away, in bytes. */
 const bodyLimit = 64_000
 
@@ -36,6 +40,18 @@ type Post = {
   /** One attempt. Rejects only with the signal's reason, when it is aborted. */
   send(body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<PostResult>
   close(): Promise<void>
+}
+
+/**
+ * Milliseconds to the next attempt after so many consecutive failures, this one included: 1 s, 2 s, 4 s … up to 5 min, and up
+ * to a half less by `random`; never less than the receiver asked for (`Retry-After`).
+ */
+export function nextPostMs(
+  { status, retryAfterMs }: Pick<PostResult & { kind: 'failed' }, 'status' | 'retryAfterMs'>,
+  failures: number,
+  random?: number,
+): number {
+  return Math.max(retryAfterMs, status === 410 ? goneMs : backoffMs(failures, backoff, random))
 }
 
 /** Opens no connection before the first message. */

@@ -1,10 +1,12 @@
 // When a change goes again: backoff with jitter, the wait before a lost create may be sent again, deadlines. Pure.
 
+import { backoffMs } from '../clock.ts'
+
 /** 15 minutes: a pending rental expires then (docs/sources.md, guides/RentalWorkflow). */
 export const pendingRentalMs = 15 * 60_000
 
-const firstDelayMs = 1_000
-const longestDelayMs = 60_000
+const backoff = { firstMs: 1_000, longestMs: 60_000 }
+const verifying = { firstMs: 1_000, longestMs: 5_000, jitter: 0.25 }
 const deadlineMarginMs = 2_000 // the last attempt before a deadline still has time to arrive
 
 type NextAttempt = {
@@ -23,17 +25,14 @@ type NextAttempt = {
  * of a pending rental. When the API asks for a wait, that wait and up to a second more, so that all do not come at once.
  */
 export function nextDelayMs({ attempts, random, retryAfterMs = 0, deadlineInMs }: NextAttempt): number {
-  if (retryAfterMs > 0) return Math.round(retryAfterMs + firstDelayMs * random)
-  const ceiling = Math.min(longestDelayMs, firstDelayMs * 2 ** (attempts - 1))
-  const jittered = ceiling / 2 + (ceiling / 2) * random
+  if (retryAfterMs > 0) return Math.round(retryAfterMs + backoff.firstMs * random)
   const left = deadlineInMs === undefined || deadlineInMs <= 0 ? Number.POSITIVE_INFINITY : deadlineInMs
-  return Math.round(Math.min(jittered, Math.max(0, left - deadlineMarginMs)))
+  return Math.round(Math.min(backoffMs(attempts, backoff, random), Math.max(0, left - deadlineMarginMs)))
 }
 
 /** Milliseconds to the next verification of a change whose fate is unknown: 1 s, 2 s, 4 s, then every 5 s, with jitter. */
-export function nextVerificationMs(verifications: number, random: number): number {
-  return Math.round(Math.min(5_000, 1_000 * 2 ** verifications) * (0.75 + 0.25 * random))
-}
+export const nextVerificationMs = (verifications: number, random: number): number =>
+  Math.round(backoffMs(verifications + 1, verifying, random))
 
 type Again = {
   /** Milliseconds from when the attempt, or the error that ended it, was known to the start of the read that shows nothing. */

@@ -1,6 +1,7 @@
 // One task from claim to end: lease, heartbeat, and what becomes of it when it fails or is stopped.
 
 import { setMaxListeners } from 'node:events'
+import { backoffMs } from '../clock.ts'
 import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { committing } from './commit.ts'
@@ -15,6 +16,7 @@ import { claimTask, endTask, heartbeatMs, renewLease, returnTask, type Task } fr
 
 /** Attempts of a task that fails for a passing reason; each read was already retried by the api layer. */
 const maxAttempts = 4
+const backoff = { firstMs: 1_000, longestMs: 4_000, jitter: 0 }
 
 /** A worker that must not write any more takes a task up again no sooner than this, in milliseconds: it is about to stop. */
 const fencedMs = 5_000
@@ -106,7 +108,9 @@ async function afterFailure(
   const passing = error instanceof BoatMirrorError ? error.kind === 'retry' : true
   if (passing && task.attempts < maxAttempts) {
     const delayMs =
-      error instanceof ApiError && error.retryAfterMs !== undefined ? error.retryAfterMs : 500 * 2 ** task.attempts
+      error instanceof ApiError && error.retryAfterMs !== undefined
+        ? error.retryAfterMs
+        : backoffMs(task.attempts, backoff)
     log.warn(
       { event: 'task_returned', task: task.id, kind: task.kind, stream: task.stream, delayMs, err: error },
       'a task failed and will be retried',

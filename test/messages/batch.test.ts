@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { holdsPerson, streams } from '../../src/catalog/catalog.ts'
 import { readConfig } from '../../src/config.ts'
 import { assertKnownStreams } from '../../src/jobs/schedule.ts'
-import { waitMs } from '../../src/messages/backoff.ts'
+import { nextPostMs } from '../../src/messages/post.ts'
 import { batchOf, bodyLimit, type ReadEntry, signedHeaders, testBody } from '../../src/messages/webhook/batch.ts'
 import { selectionOf } from '../../src/messages/webhook/selection.ts'
 
@@ -134,17 +134,17 @@ describe('a message that was not taken', () => {
   const failed = { status: 503, retryAfterMs: 0 }
 
   it('is repeated after 1 s, 2 s, 4 s … at most five minutes, up to a half of it sooner', () => {
-    expect([1, 2, 3, 9, 10, 4_000].map((attempts) => waitMs(failed, attempts, 0))).toEqual([
+    expect([1, 2, 3, 9, 10, 4_000].map((attempts) => nextPostMs(failed, attempts, 1))).toEqual([
       1_000, 2_000, 4_000, 256_000, 300_000, 300_000,
     ])
-    expect(waitMs(failed, 3, 1)).toBe(2_000)
+    expect(nextPostMs(failed, 3, 0)).toBe(2_000)
   })
 
   it('is never repeated sooner than the receiver asked for', () =>
-    expect(waitMs({ status: 429, retryAfterMs: 600_000 }, 1, 1)).toBe(600_000))
+    expect(nextPostMs({ status: 429, retryAfterMs: 600_000 }, 1, 0)).toBe(600_000))
 
   it('is offered once in an hour to who is gone', () =>
-    expect(waitMs({ status: 410, retryAfterMs: 0 }, 1, 1)).toBe(3_600_000))
+    expect(nextPostMs({ status: 410, retryAfterMs: 0 }, 1, 0)).toBe(3_600_000))
 })
 
 describe('the settings', () => {

@@ -1,11 +1,12 @@
 // Nothing of BullMQ is used before it proved to be ready: a guard for defects measured in its Postgres backend.
 
-import { sleep, withDeadline } from '../../clock.ts'
+import { backoffMs, sleep, withDeadline } from '../../clock.ts'
 import { sqlStateOf } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { atMostEvery, type Logger } from '../../log.ts'
 import type { BackendOptions } from '../queues.ts'
 
+const backoff = { firstMs: 200, longestMs: 2_000 }
 const quietMs = 5_000
 /** BullMQ waits for ever for a backend that is gone; a process with nothing left to do does not, in milliseconds. */
 const closeMs = 10_000
@@ -47,7 +48,7 @@ export async function untilReady<T extends { close(force?: boolean): Promise<voi
   ready: (opened: T) => Promise<unknown>,
 ): Promise<T> {
   const deadline = performance.now() + options.patienceMs
-  for (let delayMs = 200; ; delayMs = Math.min(delayMs * 2, 2_000)) {
+  for (let attempt = 1; ; attempt++) {
     const opened = open()
     try {
       await ready(opened)
@@ -57,6 +58,7 @@ export async function untilReady<T extends { close(force?: boolean): Promise<voi
         .close()
         .catch((cause: unknown) => options.log.debug({ event: 'queue_close_failed', reason: messageOf(cause) }))
       const failure = toFailure(error)
+      const delayMs = backoffMs(attempt, backoff)
       if (failure.code === 'QUEUE_REFUSED' || performance.now() + delayMs > deadline) throw failure
       await sleep(delayMs, options.signal)
     }

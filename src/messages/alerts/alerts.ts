@@ -12,8 +12,7 @@ import type { AttentionItem, StatusFacts } from '../../inspect/status.ts'
 import type { Logger } from '../../log.ts'
 import { processLife } from '../../process-name.ts'
 import { service } from '../../service.ts'
-import { waitMs } from '../backoff.ts'
-import { createPost, fingerprint } from '../post.ts'
+import { createPost, fingerprint, nextPostMs } from '../post.ts'
 import { createDatabaseWatch } from './database-watch.ts'
 import { type Condition, decide, type Subject, subjectKey } from './debounce.ts'
 import { bodyFor, messagesOf } from './message.ts'
@@ -64,8 +63,8 @@ export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
             { event: 'alert_failing', status: result.status, reason: result.error },
             `ALERT_URL did not accept a message: ${result.error}`,
           )
-        const wait = waitMs(result, lease.attempts + 1, Math.random())
-        return await noteFailure(db, lease, { error: result.error, waitMs: wait })
+        const { error } = result
+        return await noteFailure(db, lease, { error, waitMs: nextPostMs(result, lease.attempts + 1) })
       }
       await remember(database, lease, { told, state: message.state })
     }

@@ -14,8 +14,7 @@ import { noteDelivery } from '../../mirror/webhook-deliveries.ts'
 import type { Privacy } from '../../privacy/privacy.ts'
 import { processLife } from '../../process-name.ts'
 import { service } from '../../service.ts'
-import { waitMs } from '../backoff.ts'
-import { createPost, fingerprint, type PostResult } from '../post.ts'
+import { createPost, fingerprint, nextPostMs, type PostResult } from '../post.ts'
 import { batchSize, signedHeaders } from './batch.ts'
 import { acknowledge, giveUp, nextBatch, type StoredBatch } from './batch-store.ts'
 import { selectionOf } from './selection.ts'
@@ -65,7 +64,7 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
         { event: 'webhook_failing', status, reason: error },
         `the receiver did not accept the webhook: ${error} Boat Mirror retries until it does`,
       )
-    await noteFailure(database.pool, lease, { error, waitMs: waitMs(result, lease.attempts + 1, Math.random()) })
+    await noteFailure(database.pool, lease, { error, waitMs: nextPostMs(result, lease.attempts + 1) })
     return undefined
   }
 
