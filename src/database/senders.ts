@@ -2,12 +2,12 @@
 // with a fencing number. Its position and last error are stored for the next holder, and for operators.
 
 import { sql } from 'kysely'
-import { BoatMirrorError } from '../errors.ts'
+import { isFree, lasting, leaseLost, newFence } from './leases.ts'
 import { inMs, now, on, type Queryable } from './sql.ts'
 
 export type SenderName = 'webhook' | 'alert'
 
-/** A worker that says nothing for this long has lost the lease; longer than one attempt may take. */
+/** A worker that does not extend the lease for this long has lost it; longer than one attempt may take. */
 const leaseMs = 60_000
 /** It is extended when less than this is left: an attempt that begins must end within it. */
 const extendedBelowMs = 40_000
@@ -34,17 +34,16 @@ export async function takeLease(
 ): Promise<Lease | null> {
   const { rows } = await db.query<Lease>(
     `with taken as (
-       insert into sync.senders as s (name, owner, address, lease_until)
-       values ($1, $2, $3, clock_timestamp() + $4 * interval '1 ms')
-       on conflict (name) do update set owner = $2, address = $3,
-         fence = s.fence + case when s.owner is distinct from $2 then 1 else 0 end,
-         lease_until = excluded.lease_until,
+       insert into sync.senders as s (name, owner, address, fence, lease_until)
+       values ($1, $2, $3, ${newFence}, clock_timestamp() + ${leaseMs} * interval '1 ms')
+       on conflict (name) do update set owner = $2, address = $3, ${lasting(leaseMs)},
+         fence = case when s.owner = $2 then s.fence else excluded.fence end,
          attempts = case when s.address is distinct from $3 then 0 else s.attempts end,
          failing_since = case when s.address is not distinct from $3 then s.failing_since end,
          last_error = case when s.address is not distinct from $3 then s.last_error end,
          next_attempt_at = case when s.address = $3 and s.owner = $2 and s.lease_until is not null then s.next_attempt_at end
-       where s.lease_until is null or s.lease_until < clock_timestamp() or s.owner = $2
-         and (s.address is distinct from $3 or s.lease_until < clock_timestamp() + $5 * interval '1 ms')
+       where ${isFree('s.')} or s.owner = $2
+         and (s.address is distinct from $3 or s.lease_until < clock_timestamp() + ${extendedBelowMs} * interval '1 ms')
        returning s.*
      )
      select name, fence, attempts, coalesce(next_attempt_at <= clock_timestamp(), true) as due from (
@@ -52,7 +51,7 @@ export async function takeLease(
        union all
        select * from sync.senders where name = $1 and owner = $2 and not exists (select from taken)
      ) s where lease_until > clock_timestamp()`,
-    [name, owner, address, leaseMs, extendedBelowMs],
+    [name, owner, address],
   )
   return rows[0] ?? null
 }
@@ -69,7 +68,7 @@ export async function holdLease(client: Queryable, { name, fence }: Lease): Prom
     name,
     fence,
   ])
-  if (rowCount !== 1) throw new BoatMirrorError('LEASE_LOST', `The ${name} sender was taken over by another worker.`)
+  if (rowCount !== 1) throw leaseLost(`The ${name} sender`)
 }
 
 /** Records that the receiver accepted a call. False: another worker has the lease by now. */

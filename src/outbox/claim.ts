@@ -3,6 +3,7 @@
 import { sql } from 'kysely'
 import { deadlineIn } from '../clock.ts'
 import type { Quota } from '../config.ts'
+import { claiming, isFree, leaseLost } from '../database/leases.ts'
 import { durably, inMs, on, type Queryable } from '../database/sql.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { processLife } from '../process-name.ts'
@@ -34,7 +35,7 @@ const itsTurn = `case when q.epoch <> (select i.epoch from outbox.installation i
 /** Changes that cannot wait: those with an unknown outcome, and the steps of rentals that expire while pending. */
 const urgent = `(q.status = 'sending' or (q.status = 'queued' and q.deadline is not null))`
 const any = inStates('q.status', 'claimable')
-const isDue = `q.next_attempt_at <= clock_timestamp() and (q.lease_until is null or q.lease_until < clock_timestamp())
+const isDue = `q.next_attempt_at <= clock_timestamp() and ${isFree('q.')}
       and (q.expires_at is null or q.expires_at > clock_timestamp() or q.status = 'sending'
         or q.epoch <> (select i.epoch from outbox.installation i))`
 
@@ -56,8 +57,7 @@ const claimSql = `
     where case when ${any} then ${isDue} end
     order by d.place limit $3 for update of q skip locked
   )
-  update outbox.queue q set status = 'sending', owner = $1, fence = floor(random() * 9e15),
-    lease_until = clock_timestamp() + $2 * interval '1 ms',
+  update outbox.queue q set status = 'sending', ${claiming('$1', '$2')},
     attempts = q.attempts + case when q.departed or former_until is not null then 0 else 1 end,
     departed = q.departed or former_until is not null,
     sent_at = case when former_until is null then q.sent_at else greatest(q.sent_at, former_until) end,
@@ -256,6 +256,5 @@ export async function canProgress(db: Queryable): Promise<boolean> {
   return rows[0]?.can === true
 }
 
-/** The error of a pusher whose change was taken over. */
-export const leaseLost = (change: Change): BoatMirrorError =>
-  new BoatMirrorError('LEASE_LOST', `Change ${change.id} was taken over by another pusher.`)
+/** The error of a pusher whose change another has claimed since. */
+export const changeLost = ({ id }: Change): BoatMirrorError => leaseLost(`Change ${id}`)

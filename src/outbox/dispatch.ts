@@ -5,7 +5,7 @@ import { keyText } from '../catalog/keys.ts'
 import { durably, type Queryable } from '../database/sql.ts'
 import type { Privacy } from '../privacy/privacy.ts'
 import { type Change, storedEvidence } from './change.ts'
-import { leaseLost } from './claim.ts'
+import { changeLost } from './claim.ts'
 import type { Sent } from './kinds/kind.ts'
 import { jsonParameter, type Outcome } from './outcome.ts'
 import { hashedFields, isHashed } from './personal.ts'
@@ -72,7 +72,7 @@ async function stopped(db: Queryable, change: Change): Promise<Outcome> {
     [change.id, change.fence],
   )
   const [row] = rows
-  if (row === undefined) throw leaseLost(change)
+  if (row === undefined) throw changeLost(change)
   const { status, error } = row.why ?? { status: 'queued', error: 'It could not be sent yet.' }
   if (status === 'queued') return { kind: 'retry', delayMs: 0, error, heldBack: true }
   return { kind: status, error, response: null, unsent: true }

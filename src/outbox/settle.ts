@@ -15,7 +15,7 @@ import { bindApi } from '../profile/mirrored-api.ts'
 import { pendingRentalMs } from './attempts.ts'
 import { inBatches, mostTogether } from './batches.ts'
 import type { Change } from './change.ts'
-import { leaseLost } from './claim.ts'
+import { changeLost } from './claim.ts'
 import type { PushContext } from './context.ts'
 import { type Done, isFinal, jsonParameter, type Outcome, outcomeOfFault } from './outcome.ts'
 import { hashEnded, storedOutcome } from './personal.ts'
@@ -43,7 +43,7 @@ async function write(client: PoolClient, change: Change, assignments: Assignment
     .where('status', '=', change.status)
     .where(sql<boolean>`${sql.raw(durably)}`)
     .executeTakeFirstOrThrow()
-  if (numUpdatedRows !== 1n) throw leaseLost(change)
+  if (numUpdatedRows !== 1n) throw changeLost(change)
 }
 
 const writeDoneSql = `with done as (update outbox.queue q set status = 'done', settled_at = clock_timestamp(),
@@ -71,7 +71,7 @@ async function writeDone(client: PoolClient, settled: readonly DoneChange[]): Pr
   const columns = Array.from({ length: 8 }, (_, column) => rows.map((row) => row[column]))
   const written = await client.query<{ id: string }>(writeDoneSql, columns)
   const lost = settled.find(({ change }) => !written.rows.some(({ id }) => id === change.id))
-  if (lost !== undefined) throw leaseLost(lost.change)
+  if (lost !== undefined) throw changeLost(lost.change)
 }
 
 /** The aggregate that a change belongs to once it is done. */
@@ -244,7 +244,7 @@ export async function settleFault(context: PushContext, change: Change, error: u
       .where('fence', '=', change.fence)
       .forUpdate()
       .executeTakeFirst()
-    if (row === undefined) throw leaseLost(change)
+    if (row === undefined) throw changeLost(change)
     const tries = row.departed ? row.looks + 1 : row.attempts
     const outcome = outcomeOfFault(error, { changeId: change.id, dispatched: row.departed, tries })
     await settleOther({ context, client }, change, outcome)

@@ -84,8 +84,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.senders.name': 'webhook or alert.',
   'column sync.senders.owner': 'The worker that sends, or sent last.',
   'column sync.senders.lease_until': 'Until then no other worker sends; null: the lease was returned.',
-  'column sync.senders.fence':
-    'Increases whenever another worker takes over, so that the former one can no longer write.',
+  'column sync.senders.fence': 'Random number of the claim. A worker with another number can no longer write.',
   'column sync.senders.address': 'Fingerprint of the address, to detect a new one.',
   'column sync.senders.attempts': 'Failed attempts in a row.',
   'column sync.senders.failing_since': 'When these failures started; null: the last attempt did not fail.',
@@ -227,7 +226,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.tasks.status': 'waiting, running, done or failed.',
   'column sync.tasks.priority': 'Priority; a lower number comes first.',
   'column sync.tasks.owner': 'The worker that holds the lease.',
-  'column sync.tasks.fence': 'Number of claims. A commit with an older number is refused.',
+  'column sync.tasks.fence': 'Random number of the claim. A commit with another number is refused.',
   'column sync.tasks.lease_until': 'When the lease expires unless the worker renews it.',
   'column sync.tasks.checkpoint': 'Where to resume.',
   'column sync.tasks.checkpoint_at': 'When the checkpoint was committed.',

@@ -2,6 +2,7 @@
 
 import { setMaxListeners } from 'node:events'
 import { backoffMs } from '../clock.ts'
+import { leaseLost } from '../database/leases.ts'
 import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { committing } from './commit.ts'
@@ -45,7 +46,7 @@ export async function runTask(
   setMaxListeners(0, signal)
   const heartbeat = setInterval(() => {
     renewLease(pool, task).then(
-      (held) => held || lost.abort(new BoatMirrorError('LEASE_LOST', `Task ${task.id} was taken over.`)),
+      (held) => held || lost.abort(leaseLost(`Task ${task.id}`)),
       // The next beat tries again; a lease that ran out meanwhile shows in the next commit.
       (error) =>
         context.log.warn(

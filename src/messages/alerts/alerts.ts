@@ -3,6 +3,7 @@
 
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
+import { leaseLost } from '../../database/leases.ts'
 import { giveLeaseBack, holdLease, type Lease, noteDelivered, noteFailure, takeLease } from '../../database/senders.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { saveConditions, storedConditions } from '../../inspect/alerts.ts'
@@ -151,8 +152,7 @@ async function remember(
 ): Promise<void> {
   const keys = new Set(told.map(subjectKey))
   await database.transaction(async (client) => {
-    if (!(await noteDelivered(client, lease, 1)))
-      throw new BoatMirrorError('LEASE_LOST', 'Another worker sends the alerts.')
+    if (!(await noteDelivered(client, lease, 1))) throw leaseLost('The alert sender')
     const conditions = await readConditions(client)
     const next =
       state === 'over'

@@ -1,13 +1,13 @@
 // Tasks: the units of work of a run, claimed under a lease with a fencing number.
 
 import { type QueryCreator, type RawBuilder, type SqlBool, sql, type UpdateResult } from 'kysely'
+import { claiming, hasRunOut, leaseLost } from '../../database/leases.ts'
 import type { MirrorDatabase } from '../../database/schema.generated.ts'
 import { inMs, now, on, type Queryable } from '../../database/sql.ts'
-import { BoatMirrorError } from '../../errors.ts'
 import { stringifyJson } from '../../json/plain.ts'
 import { addingCounts, type RunCounts, refreshTrigger } from './runs.ts'
 
-/** A lease without heartbeat for this long may be taken over. */
+/** A task without a heartbeat for this long may be claimed by another worker. */
 const leaseMs = 10_000
 /** How often a lease is renewed. */
 export const heartbeatMs = 3_000
@@ -18,7 +18,7 @@ export type NewTask = {
   readonly kind: TaskKind
   readonly payload?: unknown
   readonly priority: number
-  /** Not to be claimed for so many milliseconds. */
+  /** How long it cannot be claimed, in milliseconds. */
   readonly delayMs?: number
 }
 
@@ -63,43 +63,29 @@ export async function addTasks(
   return rows.map((row) => row.id)
 }
 
-/** Can be claimed: waiting and due, or running under a lease that ran out; for so many milliseconds. */
-const claimable = (forMs = 0): RawBuilder<SqlBool> => {
-  const then = forMs === 0 ? now : inMs(-forMs)
-  return sql`(status = 'waiting' and ${forMs === 0 ? sql`not_before` : sql`greatest(created_at, not_before)`} <= ${then}
-    or status = 'running' and lease_until < ${then})`
+/** SQL: can be claimed, waiting and due, or running under a lease that has run out; for so many milliseconds. */
+const claimableSql = (forMs = 0): string => {
+  const then = forMs === 0 ? 'clock_timestamp()' : `clock_timestamp() - ${forMs} * interval '1 ms'`
+  return `(status = 'waiting' and ${forMs === 0 ? 'not_before' : 'greatest(created_at, not_before)'} <= ${then}
+    or status = 'running' and ${hasRunOut('', then)})`
 }
+const claimable = (forMs = 0): RawBuilder<SqlBool> => sql.raw(claimableSql(forMs))
 
-/** Claims one task that can be claimed. Raises its fencing number; null when another has it. */
+const claimSql = `
+  with c as (
+    update sync.tasks set status = 'running', attempts = attempts + 1, ${claiming('$2', leaseMs)}
+    where id = $1 and ${claimableSql()} returning *
+  )
+  select c.id, c.run_id as "runId", c.stream, c.kind, c.payload, c.priority, c.fence, c.attempts, c.checkpoint,
+    r.started_at as "runStartedAt", r.full_read as "fullRead", r.hot, r.trigger = 'schedule' as "isScheduled",
+    r.trigger = '${refreshTrigger}' as "isAsked",
+    extract(epoch from clock_timestamp() - c.checkpoint_at)::float8 * 1000 as "checkpointAgeMs"
+  from c join sync.runs r on r.id = c.run_id`
+
+/** Claims one task that can be claimed; null when another worker has it. */
 export async function claimTask(db: Queryable, id: string, owner: string): Promise<Task | null> {
-  const row = await on(db)
-    .with('claimed', (q) =>
-      q
-        .updateTable('sync.tasks')
-        .set({
-          status: 'running',
-          owner,
-          fence: sql`fence + 1`,
-          attempts: sql`attempts + 1`,
-          lease_until: inMs(leaseMs),
-        })
-        .where('id', '=', id)
-        .where(claimable())
-        .returningAll(),
-    )
-    .selectFrom('claimed as c')
-    .innerJoin('sync.runs as r', 'r.id', 'c.run_id')
-    .select(['c.id', 'c.run_id as runId', 'c.stream', 'c.kind', 'c.payload', 'c.priority', 'c.fence', 'c.attempts'])
-    .select('c.checkpoint')
-    .select(['r.started_at as runStartedAt', 'r.full_read as fullRead', 'r.hot'])
-    .select(sql<boolean>`r.trigger = 'schedule'`.as('isScheduled'))
-    .select(sql<boolean>`r.trigger = ${refreshTrigger}`.as('isAsked'))
-    .select(
-      sql<number | null>`extract(epoch from clock_timestamp() - c.checkpoint_at)::float8 * 1000`.as('checkpointAgeMs'),
-    )
-    .$narrowType<{ kind: TaskKind }>()
-    .executeTakeFirst()
-  return row ?? null
+  const { rows } = await db.query<Task>(claimSql, [id, owner])
+  return rows[0] ?? null
 }
 
 /** A task as long as this worker holds it: it was not claimed by another since. */
@@ -115,11 +101,7 @@ export async function renewLease(db: Queryable, task: Task): Promise<boolean> {
 }
 
 const assertOurs = ({ numUpdatedRows }: UpdateResult, task: Task): void => {
-  if (numUpdatedRows !== 1n)
-    throw new BoatMirrorError(
-      'LEASE_LOST',
-      `Task ${task.id} (${task.kind} of ${task.stream}) was taken over by another worker.`,
-    )
+  if (numUpdatedRows !== 1n) throw leaseLost(`Task ${task.id} (${task.kind} of ${task.stream})`)
 }
 
 /**
