@@ -14,7 +14,7 @@ const isSilent = `seen_at < clock_timestamp() - interval '30 s'`
 /** SQL: since when there has been a worker without a break; null: there is none. */
 export const livingSince = `(select min(started_at) from sync.workers where not ${isSilent})`
 
-export type WorkerIdentity = {
+type WorkerIdentity = {
   /** One life of one process. */
   readonly id: string
   readonly host: string

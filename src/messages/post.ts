@@ -24,7 +24,7 @@ const bodyLimit = 64_000
 export const fingerprint = (address: string): string => createHash('sha256').update(address).digest('hex').slice(0, 32)
 
 /** Where messages go. */
-export type Receiver = {
+type Receiver = {
   /** The setting that holds the address: `WEBHOOK_URL`. */
   readonly variable: string
   readonly address: string

@@ -17,7 +17,7 @@ export type Condition = Subject & {
   readonly goneSince: Date | null
 }
 
-export type Decision = {
+type Decision = {
   /** The conditions to store; those sent as ended are deleted when the message is accepted. */
   readonly known: readonly Condition[]
   readonly begun: readonly Condition[]

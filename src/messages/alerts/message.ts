@@ -7,7 +7,7 @@ import { type AlertKind, alertKinds } from '../../inspect/attention-kinds.ts'
 import type { AttentionItem } from '../../inspect/status.ts'
 import type { Condition } from './debounce.ts'
 
-export type AlertMessage = {
+type AlertMessage = {
   readonly text: string
   readonly kind: AlertKind | 'test'
   readonly state: 'begun' | 'over'

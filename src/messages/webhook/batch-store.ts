@@ -27,7 +27,7 @@ export const newMessageId = (): string => `msg_${randomUUID().replaceAll('-', ''
  * `lost`: the consumer has lost changes, and you must reset it. `skipped`: the changes read were not for the
  * receiver.
  */
-export type Next =
+type Next =
   | { readonly kind: 'batch'; readonly batch: StoredBatch }
   | { readonly kind: 'lost' | 'skipped' | 'nothing' }
 

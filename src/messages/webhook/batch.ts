@@ -12,7 +12,7 @@ export const bodyLimit = 256_000
 /** An entry of the feed; without `diff` it is not for the receiver. */
 export type ReadEntry = Omit<FeedEntry, 'diff'> & { readonly diff: string | null }
 
-export type Batch = {
+type Batch = {
   /** The last entry it stands for, those included that are not for the receiver. */
   readonly endCursor: string
   /** 0: nothing of what was read is for the receiver, and nothing is sent. */

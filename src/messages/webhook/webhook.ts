@@ -19,7 +19,7 @@ import { batchSize, signedHeaders } from './batch.ts'
 import { acknowledge, giveUp, nextBatch, type StoredBatch } from './batch-store.ts'
 import { selectionOf } from './selection.ts'
 
-export type WebhookOptions = {
+type WebhookOptions = {
   readonly url: string
   /** Each of them signs. */
   readonly secrets: readonly string[]
