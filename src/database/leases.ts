@@ -1,5 +1,5 @@
 // Leases: how tasks, senders and changes are claimed. A row of work has the columns `owner`, `fence` and `lease_until`. A claim
-// sets all three; heartbeats extend it. Whoever writes names the fence of its claim, so that a worker that has lost its lease
+// sets all three; heartbeats extend it. Each write names the fence of its claim, so that a worker that has lost its lease
 // changes nothing.
 
 import { BoatMirrorError } from '../errors.ts'

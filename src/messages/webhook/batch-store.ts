@@ -27,9 +27,7 @@ export const newMessageId = (): string => `msg_${randomUUID().replaceAll('-', ''
  * `lost`: the consumer has lost changes, and you must reset it. `skipped`: the changes read were not for the
  * receiver.
  */
-type Next =
-  | { readonly kind: 'batch'; readonly batch: StoredBatch }
-  | { readonly kind: 'lost' | 'skipped' | 'nothing' }
+type Next = { readonly kind: 'batch'; readonly batch: StoredBatch } | { readonly kind: 'lost' | 'skipped' | 'nothing' }
 
 type Batching = {
   readonly selection: Selection
