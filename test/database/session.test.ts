@@ -60,6 +60,9 @@ const kept: Readonly<Record<string, readonly string[]>> = {
     'synchronize_seqscans',
     'update_process_title',
     'gin_pending_list_limit',
+    // Of the category Vacuuming from Postgres 18 on.
+    ...['vacuum_failsafe_age', 'vacuum_freeze_min_age', 'vacuum_freeze_table_age', 'vacuum_multixact_failsafe_age'],
+    ...['vacuum_multixact_freeze_min_age', 'vacuum_multixact_freeze_table_age'],
   ],
 }
 const keptCategories: Readonly<Record<string, string>> = {
