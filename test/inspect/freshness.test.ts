@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
 import { noteWorker } from '../../src/database/presence.ts'
 import { type Freshness, freshnessFacts, streamStatus } from '../../src/inspect/streams.ts'
-import type { RunStatus } from '../../src/sync/runs/runs.ts'
+import { finishRun, type RunStatus } from '../../src/sync/runs/runs.ts'
 import { openReports, type Reports } from '../reports/support.ts'
 
 let reports: Reports
@@ -81,6 +81,15 @@ describe('a stream is', () => {
       await put('rentals', state)
       expect(await stateOf('rentals')).toMatchObject({ state: is })
     })
+})
+
+it('is failing after a failed run, also when held deletions are released after it', async () => {
+  await put('rentals', { ageS: 100, intervalS: 60, ended: 'failed' })
+  const [release] = await reports.rows<{ id: string }>(
+    `insert into sync.runs (stream, trigger, status) values ('rentals', 'release', 'running') returning id`,
+  )
+  await finishRun(reports.pool, { id: release?.id ?? '', stream: 'rentals', status: 'done', error: null })
+  expect(await stateOf('rentals')).toMatchObject({ state: 'failing' })
 })
 
 describe('a late stream', () => {

@@ -208,7 +208,14 @@ export async function finishRun(
   const dueAfter = sql<Date>`case when next_due_at between ${started_at} and clock_timestamp() then next_due_at
     else greatest(next_due_at, ${started_at}::timestamptz + interval_s * interval '1 s') end`
   const facts = {
-    ...(isWhole && { last_run_id: id }),
+    // A release reads no list: it does not hide that the last run failed.
+    ...(isWhole && {
+      last_run_id:
+        trigger === 'release'
+          ? sql<string>`case when exists (select from sync.runs l where l.id = last_run_id and l.status in ('failed', 'partial'))
+              then last_run_id else ${id} end`
+          : id,
+    }),
     // The schedule has counted its own turns. What became due while the run read stays due.
     ...(isWhole && isFresh && { as_of: started_at, ...(trigger !== 'schedule' && { next_due_at: dueAfter }) }),
     // A complete run reads what the hot ones read, too; it may end after one that began later.
