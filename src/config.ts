@@ -91,14 +91,13 @@ function shown(name: string, value: string): string {
 }
 
 /**
- * The environment a program starts with: `.env` of the folder first, then the process's own variables, which win.
- * @throws BoatMirrorError CONFIG_INVALID when `.env` can't be read, or contains an unknown name
+ * The environment a program starts with: `.env` of the folder first, then the process's own variables, which win. `inDotenv`: the
+ * names in `.env`; {@link readConfig} reports the unknown ones with everything else that is wrong.
+ * @throws BoatMirrorError when `.env` can't be read
  */
-export function readEnvironment(cwd = process.cwd()): Record<string, string | undefined> {
+export function readEnvironment(cwd = process.cwd()): { environment: Environment; inDotenv: readonly string[] } {
   const fromFile = readDotenv(resolve(cwd, '.env'))
-  const unknown = unknownNames(Object.keys(fromFile))
-  if (unknown.length > 0) throw new BoatMirrorError('CONFIG_INVALID', unknown.join('\n'), { remedy: namesRemedy })
-  return { ...fromFile, ...process.env }
+  return { environment: { ...fromFile, ...process.env }, inDotenv: Object.keys(fromFile) }
 }
 
 function readDotenv(path: string): Readonly<Record<string, string>> {
@@ -109,8 +108,6 @@ function readDotenv(path: string): Readonly<Record<string, string>> {
     throw unreadableFile(path, cause)
   }
 }
-
-const namesRemedy = 'docs/configuration.md lists every setting.'
 
 /**
  * User and password of API_BASE_URL become Basic authentication, as in every HTTP client, and the address is stored
@@ -137,17 +134,21 @@ export function givenNames(env: Environment, cwd = process.cwd()): ReadonlySet<s
   return new Set([...Object.keys(env).filter((name) => env[name]), ...file.map(([name]) => name)])
 }
 
-/** `tokenOptional`: API_TOKEN may be missing, because the API may not be asked at all (see {@link assertToken}). */
-type Leniency = { readonly tokenOptional: boolean }
+type Reading = {
+  /** API_TOKEN may be missing, because the API may not be asked at all (see {@link assertToken}). */
+  readonly tokenOptional: boolean
+  /** Names in `.env`, which is our own file. */
+  readonly inDotenv?: readonly string[]
+}
 
-const strict: Leniency = { tokenOptional: false }
+const strict: Reading = { tokenOptional: false }
 
 /**
  * Reads every setting. An empty variable counts as unset.
  * @throws BoatMirrorError CONFIG_INVALID with one line per wrong value: the variable, what it got, what it takes.
  */
-export function readConfig(env: Environment, cwd = process.cwd(), leniency = strict): Config {
-  return configFrom(env, readFile(env, cwd), cwd, leniency)
+export function readConfig(env: Environment, cwd = process.cwd(), reading = strict): Config {
+  return configFrom(env, readFile(env, cwd), cwd, reading)
 }
 
 /** The problem where credentials must be sent and there are none; null: there is no problem. */
@@ -182,13 +183,19 @@ function configFrom(
   env: Environment,
   file: Readonly<Record<string, unknown>>,
   cwd: string,
-  { tokenOptional }: Leniency,
+  { tokenOptional, inDotenv = [] }: Reading,
 ): Config {
-  const problems: string[] = []
+  const unknown = unknownNames(inDotenv)
+  const problems = [...unknown]
   const names = [...settingNames, ...fileSections]
   for (const key of Object.keys(file))
     if (!names.includes(key)) problems.push(`${label(key)} in the file is not a setting${meant(key, names)}.`)
-  problems.push(...misspeltNames(Object.keys(env), new Set([...Object.keys(env), ...Object.keys(file)])))
+  problems.push(
+    ...misspeltNames(
+      Object.keys(env).filter((name) => !inDotenv.includes(name)),
+      new Set([...Object.keys(env), ...Object.keys(file)]),
+    ),
+  )
 
   const read = (setting: Setting<unknown>): unknown => {
     const written = isUnset(file[setting.name]) ? undefined : file[setting.name]
@@ -230,7 +237,10 @@ function configFrom(
     lists: lists(file.lists, problems),
     privacy: privacy(file.privacy, problems),
   }
-  if (problems.length > 0) throw new BoatMirrorError('CONFIG_INVALID', problems.join('\n'))
+  if (problems.length > 0)
+    throw new BoatMirrorError('CONFIG_INVALID', problems.join('\n'), {
+      ...(unknown.length > 0 && { remedy: 'docs/configuration.md lists every setting.' }),
+    })
   const complete = value as SettingValues
   return assemble({ ...complete, dataDir: resolve(cwd, complete.dataDir) }, fromFile)
 }

@@ -106,9 +106,9 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
   for (const name of endSignals) process.on(name, onSignal)
   let restoreWarnings = (): void => {}
   try {
-    const environment = readEnvironment()
+    const { environment, inDotenv } = readEnvironment()
     // Commands that only read the mirror, and `check`, which detects the settings, need no token.
-    const config = readConfig(environment, process.cwd(), { tokenOptional: true })
+    const config = readConfig(environment, process.cwd(), { tokenOptional: true, inDotenv })
     assertKnownStreams(config)
     privacySettings(config) // refuses what it does not take
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))

@@ -25,9 +25,10 @@ const refusal = (read: () => unknown): string => {
 }
 
 describe('an unknown name in .env', () => {
-  const inDotenv = async (line: string): Promise<string> => {
+  const refusalOf = async (line: string): Promise<string> => {
     await writeFile(join(folder, '.env'), `${line}\n`)
-    return refusal(() => readEnvironment(folder))
+    const { inDotenv } = readEnvironment(folder)
+    return refusal(() => readConfig({}, '/nonexistent', { tokenOptional: true, inDotenv }))
   }
 
   const wrong: readonly (readonly [string, string])[] = [
@@ -45,12 +46,20 @@ describe('an unknown name in .env', () => {
   ]
   for (const [name, end] of wrong)
     it(`${name} stops the start`, async () =>
-      expect(await inDotenv(`${name}=secret`)).toBe(`${name} in .env is not a setting${end}`))
+      expect(await refusalOf(`${name}=secret`)).toBe(`${name} in .env is not a setting${end}`))
 
   it('stops it even where the setting itself is there', async () =>
-    expect(await inDotenv('API_TOKEN=a\nAPI_TOKN=b')).toBe(
+    expect(await refusalOf('API_TOKEN=a\nAPI_TOKN=b')).toBe(
       'API_TOKN in .env is not a setting (did you mean API_TOKEN?).',
     ))
+
+  it('is reported together with values that are wrong', async () => {
+    await writeFile(join(folder, '.env'), 'API_PAGNG=page\nLOG_LEVEL=loud\n')
+    const { environment, inDotenv } = readEnvironment(folder)
+    expect(refusal(() => readConfig(environment, '/nonexistent', { tokenOptional: true, inDotenv }))).toMatch(
+      /^API_PAGNG in \.env is not a setting .*\nLOG_LEVEL is "loud"\. /,
+    )
+  })
 
   it('is none of those that Docker, Postgres, Node and OpenTelemetry read from the same file', async () => {
     const names = [
@@ -61,7 +70,7 @@ describe('an unknown name in .env', () => {
       'TZ',
       'https_proxy',
     ]
-    expect(await inDotenv([...names, 'OTEL_SERVICE_NAME'].map((name) => `${name}=1`).join('\n'))).toBe('')
+    expect(await refusalOf([...names, 'OTEL_SERVICE_NAME'].map((name) => `${name}=1`).join('\n'))).toBe('')
   })
 
   it('is none that the project’s own compose file or sample names', async () => {
@@ -70,12 +79,12 @@ describe('an unknown name in .env', () => {
     expect(inCompose.length).toBeGreaterThan(5)
     const inSample = [...read('.env.sample').matchAll(/^#(\w+=.*)$/gm)].map(([, line]) => line)
     expect(inSample.length).toBeGreaterThan(3)
-    expect(await inDotenv([...inCompose, ...inSample].join('\n'))).toBe('')
+    expect(await refusalOf([...inCompose, ...inSample].join('\n'))).toBe('')
   })
 
   it('is not overlooked because the file cannot be read: that stops the start, too', async () => {
     const unreadable = await mkdtemp(join(folder, 'unreadable-'))
-    expect(refusal(() => readEnvironment(unreadable))).toBe('')
+    expect(readEnvironment(unreadable).inDotenv).toEqual([])
     await mkdir(join(unreadable, '.env'))
     expect(refusal(() => readEnvironment(unreadable))).toMatch(/\.env cannot be read: EISDIR.*\.$/)
   })
