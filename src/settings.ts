@@ -295,6 +295,12 @@ export const settings = {
     whole(1, 100_000, 'requests per second'),
     'requests per second allowed to each token; unset: no limit',
   ),
+  servePageParams: define(
+    'SERVE_PAGE_PARAMS',
+    null,
+    matching('query parameter names, separated by commas', /^[^\s,]+(,[^\s,]+)*$/),
+    'other names that the API takes for API_PAGE_PARAM: `serve` takes them, too',
+  ),
   serveSizeParams: define(
     'SERVE_SIZE_PARAMS',
     null,

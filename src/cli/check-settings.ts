@@ -10,7 +10,10 @@ import { type Finding, failed, ok, warn } from './findings.ts'
 import { addSettings, type Replaced, readSettingsFile, settingLines, variablesOf } from './settings-file.ts'
 
 /** The present value of a setting, as a line would write it; undefined: detected, or unknown to this table. */
-function presentValue({ api: { auth, paging }, serveSizeParams }: Config, name: string): string | undefined {
+function presentValue(
+  { api: { auth, paging }, servePageParams, serveSizeParams }: Config,
+  name: string,
+): string | undefined {
   const values: Readonly<Record<string, string | number | null>> = {
     API_AUTH: authText(auth),
     API_PAGING: paging.style,
@@ -21,6 +24,7 @@ function presentValue({ api: { auth, paging }, serveSizeParams }: Config, name: 
     API_ITEMS_PATH: paging.itemsPath,
     API_NEXT_PATH: paging.nextPath,
     API_TOTAL_PATH: paging.totalPath,
+    SERVE_PAGE_PARAMS: servePageParams,
     SERVE_SIZE_PARAMS: serveSizeParams,
   }
   return values[name]?.toString()
@@ -32,7 +36,14 @@ function isSame(name: string, a: string, b: string): boolean {
 }
 
 /** Settings without which a sync is at most slower, or detects them. */
-const convenient = new Set(['API_SIZE_PARAM', 'API_PAGE_SIZE', 'API_PAGE_BASE', 'API_TOTAL_PATH', 'SERVE_SIZE_PARAMS'])
+const convenient = new Set([
+  'API_SIZE_PARAM',
+  'API_PAGE_SIZE',
+  'API_PAGE_BASE',
+  'API_TOTAL_PATH',
+  'SERVE_PAGE_PARAMS',
+  'SERVE_SIZE_PARAMS',
+])
 
 /** The finding about the present settings. `written`: they are about to be written as found. */
 export function settingsFinding(config: Config, found: Discovery, written: boolean): Finding {

@@ -17,6 +17,7 @@ type ServeSettings = Pick<
   | 'slotDays'
   | 'slotDurations'
   | 'serveFreshLimit'
+  | 'servePageParams'
   | 'serveSizeParams'
 > & { readonly api: Pick<Config['api'], 'paging' | 'lists' | 'auth'>; readonly serveWaitMs: number }
 

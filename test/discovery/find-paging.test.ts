@@ -228,6 +228,17 @@ const cases: readonly Case[] = [
       ...{ API_SIZE_PARAM: 'limit', SERVE_SIZE_PARAMS: 'perPage' },
     },
   },
+  {
+    name: 'two names of the page',
+    api: ({ page, pageNumber = page ?? '1', ...query }, records) => {
+      const length = size(query, 'perPage')
+      return { body: records.slice((Number(pageNumber) - 1) * length, Number(pageNumber) * length) }
+    },
+    found: {
+      ...{ API_PAGING: 'page', API_PAGE_PARAM: 'page', API_PAGE_BASE: '1', API_SIZE_PARAM: 'perPage' },
+      SERVE_PAGE_PARAMS: 'pageNumber',
+    },
+  },
   { name: 'nothing of all this', api: (_, records) => ({ body: records }), found: null },
 ]
 

@@ -58,7 +58,15 @@ const settingGroups: Readonly<Record<string, readonly SettingKey[]>> = {
   privacy: ['personalData', 'personalDataKey', 'mirrorDocuments'],
   messages: ['webhookUrl', 'webhookSecrets', 'webhookStreams', 'alertUrl', 'logLevel'],
   pages: ['host', 'port', 'adminToken'],
-  serve: ['serve', 'serveListen', 'serveWaitMs', 'serveFreshLimit', 'serveRateLimit', 'serveSizeParams'],
+  serve: [
+    'serve',
+    'serveListen',
+    'serveWaitMs',
+    'serveFreshLimit',
+    'serveRateLimit',
+    'servePageParams',
+    'serveSizeParams',
+  ],
 }
 
 const grouped = new Set<string>(Object.values(settingGroups).flat())

@@ -129,17 +129,22 @@ it('a cursor of a list is refused in another history, where other rows stand at 
   expect(await rig.get(next)).toMatchObject({ status: 400, json: { detail: expect.stringContaining('cursor') } })
 })
 
-it('every name that the API was found to take for the size is taken, and no other', async () => {
+it('every name that the API was found to take for page and size is taken, and no other', async () => {
   await using rig = await openReads({
     sandbox: { size: 12 },
-    env: { API_PAGE_SIZE: '5', API_SIZE_PARAM: 'perPage', SERVE_SIZE_PARAMS: 'limit' },
+    env: {
+      API_PAGE_SIZE: '5',
+      API_SIZE_PARAM: 'perPage',
+      SERVE_SIZE_PARAMS: 'limit',
+      SERVE_PAGE_PARAMS: 'p,pageNumber',
+    },
     sync: false,
   })
   await rig.mirror.sync({ streams: ['users'] })
   const real = await rig.ask(`${users}&page=2`)
-  for (const path of [`${users}&page=2`, '/v3/users?limit=3&page=2'])
+  for (const path of [`${users}&page=2`, '/v3/users?limit=3&page=2', `${users}&pageNumber=2`])
     expect(await rig.get(path), path).toMatchObject({ status: 200, json: real.json })
-  for (const query of ['pageSize=3', 'limit=3&perPage=3'])
+  for (const query of ['pageSize=3', 'limit=3&perPage=3', 'page=1&p=1', 'pageNo=2'])
     expect((await rig.get(`/v3/users?${query}`)).status, query).toBe(400)
 })
 

@@ -58,13 +58,15 @@ export async function findPaging(list: AskedList, whole: Sample, set: SetAlready
   })
   const { first, query } = sizes
   const size = sizes.paging.sizeParam
-  const ways = waysOf({ list, whole: whole.keys, first, query, size }, set)
+  const look = { list, whole: whole.keys, first, query, size }
+  const ways = waysOf(look, set)
   const complete = async (found: FoundPaging): Promise<FoundPaging> => {
     const usual = await usualSizes(list, whole, { set, size, style: found.paging.style ?? 'page' })
     const evidence = `${usual?.paging.sizeParam} and ${size} both set the size of a page`
     const { paging, settings } = usual ?? sizes
     const other = usual === null ? [] : [{ name: 'SERVE_SIZE_PARAMS', value: size ?? '', evidence }]
-    return { paging: { ...found.paging, ...paging }, settings: [...found.settings, ...settings, ...other] }
+    const pages = await otherPages(look, found.paging)
+    return { paging: { ...found.paging, ...paging }, settings: [...found.settings, ...settings, ...other, ...pages] }
   }
   let spare: FoundPaging | null = null
   for (const [style, go] of [...ways].sort(([a], [b]) => Number(b === set.style) - Number(a === set.style))) {
@@ -74,6 +76,17 @@ export async function findPaging(list: AskedList, whole: Sample, set: SetAlready
     spare ??= found
   }
   return spare && (await complete(spare))
+}
+
+/** Other names that choose a page as the one that was found does. */
+async function otherPages(look: Look, { style = 'link', ...found }: Partial<PagingSettings>): Promise<FoundSetting[]> {
+  const taken: string[] = []
+  for (const name of styles[style].count === null ? [] : styles[style].params) {
+    const other = name === found.pageParam ? null : await counting(look, [name])
+    if (other?.paging.style === style && other.paging.pageBase === found.pageBase) taken.push(name)
+  }
+  const evidence = `each of them chooses the page, as ${found.pageParam} does`
+  return taken.length === 0 ? [] : [{ name: 'SERVE_PAGE_PARAMS', value: taken.join(','), evidence }]
 }
 
 /** The sizes by the name that goes with a style, where another was found before the style; null: it does not count, or one is set. */

@@ -145,12 +145,17 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
     const { reads } = stream
     if (reads.kind !== 'list' || reads.list !== endpoint || parentOf(stream) !== undefined) return null
     const set = pagingOf(stream, settings.api)
-    const sizeParams = [set.sizeParam, ...(settings.serveSizeParams?.split(',') ?? [])]
     const path = endpoint.replace('GET ', '')
     return async (request) => {
       const { caller, query } = request
       assertMayRead(caller, stream)
-      const paging = { ...set, sizeParam: sizeParams.find((name) => query.has(name)) ?? set.sizeParam }
+      const named = (usual: string, others: string | null): string =>
+        [usual, ...(others?.split(',') ?? [])].find((name) => query.has(name)) ?? usual
+      const paging = {
+        ...set,
+        pageParam: named(set.pageParam, settings.servePageParams),
+        sizeParam: named(set.sizeParam, settings.serveSizeParams),
+      }
       query.off(stream)
       const asked = listQuery(stream, query)
       // A cursor is a place among the rows of one history: after a restore, other rows stand there.
