@@ -11,7 +11,7 @@ import { kyselyOn } from '../src/database/sql.ts'
 import { changes, openMirror } from '../src/index.ts'
 import { createTestDatabase, type TestDatabase } from './helpers/database.ts'
 import { isQuick } from './helpers/extent.ts'
-import { installOurselves, linkPackages } from './helpers/npm-package.ts'
+import { installOurselves, installPackage, linkPackages } from './helpers/npm-package.ts'
 
 const execute = promisify(execFile)
 // Our declarations and those that they name are compiled, too: nothing that they need may be missing.
@@ -194,6 +194,7 @@ describe('the package', () => {
     async () => {
       await using own = await createTestDatabase()
       const other = await mkdtemp(join(tmpdir(), 'boat-mirror-kysely-'))
+      const next = await mkdtemp(join(tmpdir(), 'boat-mirror-kysely-next-'))
       try {
         await writeFile(join(other, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
         await installOurselves(other)
@@ -202,7 +203,8 @@ describe('the package', () => {
           '@types/node',
         ])
         await linkPackages(join(other, 'node_modules/boat-mirror'), ['kysely'])
-        await symlink(resolve('node_modules/kysely-next'), join(other, 'node_modules/kysely'), 'dir')
+        await installPackage('kysely', '0.29.9', next)
+        await symlink(join(next, 'node_modules/kysely'), join(other, 'node_modules/kysely'), 'dir')
         await writeFile(join(other, 'program.ts'), otherKysely)
         await writeFile(join(other, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
         await execute('node_modules/.bin/tsc', ['-p', other]).catch((error) => expect.fail(error.stdout))
@@ -210,7 +212,7 @@ describe('the package', () => {
         const { stdout } = await execute(process.execPath, ['program.js'], { cwd: other, env })
         expect(stdout).toMatch(/^queued \d+\ngiven \d+\nacknowledged\n$/)
       } finally {
-        await rm(other, { recursive: true, force: true })
+        for (const folder of [other, next]) await rm(folder, { recursive: true, force: true })
       }
     },
     60_000,
