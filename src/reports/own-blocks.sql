@@ -13,7 +13,9 @@ with held as materialized (
     r.departure_datetime as starts, greatest(r.departure_datetime, r.arrival_datetime) as ends,
     r.departure_local - (r.departure_datetime at time zone 'UTC') as own_start,
     r.arrival_local - (r.arrival_datetime at time zone 'UTC') as own_end,
-    row_number() over (partition by b.company_id order by r.departure_datetime desc) as place
+    row_number() over (partition by b.company_id order by r.departure_datetime desc) as place,
+    bool_or((r.departure_local, r.arrival_local) is distinct from (r.departure_datetime at time zone {{time_zone}},
+      r.arrival_datetime at time zone {{time_zone}})) over (partition by b.company_id) as is_elsewhere
   from mirror.rentals r join mirror.resources b on b.id = r.resource_id
   where r._deleted_at is null and r.departure_datetime is not null and not {{is_canceled}} and not {{is_fleet}}
 ), blocks as materialized (
@@ -21,29 +23,32 @@ with held as materialized (
     row_number() over (partition by u.resource_id, u.start_datetime, u.end_datetime order by u.key) as nth
   from mirror.resource_unavailabilities u join mirror.resources b on b.id = u.resource_id
   where u._deleted_at is null and u.start_datetime < u.end_datetime and not {{is_fleet}}
-), clocks (clock, reads, writes) as (
+), clocks as (
   -- The clock that gives the day of a rental, and the one that gives the day of a block; null: the rental's own.
-  values (1, {{time_zone}}, {{time_zone}}), (2, null, null), (3, null, {{time_zone}}), (4, 'UTC', 'UTC'), (5, null, 'UTC')
+  select min(clock) as clock, reads, writes
+  from (values (1, {{time_zone}}, {{time_zone}}), (2, null, null), (3, null, {{time_zone}}), (4, 'UTC', 'UTC'), (5, null, 'UTC')) c (clock, reads, writes)
+  group by reads, writes
 ), edges as materialized (
-  select resource_id, edge, at, extract(epoch from at)::bigint / 86400 as day, count(*) as blocks
+  select resource_id, edge, at, count(*) as blocks
   from blocks cross join lateral (values ('start', starts), ('end', ends)) e (edge, at) group by 1, 2, 3
-), near as materialized (
-  select e.resource_id, e.edge, e.at, e.day + away as day from edges e cross join generate_series(-2, 2) away
-), stays as materialized (
-  select h.id, h.company, h.resource_id, h.place <= 300 as teaches, e.edge, e.at, c.clock, c.writes, e.own, t.at as local, date_trunc('day', t.at) as day,
-    extract(epoch from e.at)::bigint / 86400 as number
-  from held h cross join clocks c
-  cross join lateral (values ('start', h.starts, h.own_start), ('end', h.ends, h.own_end)) e (edge, at, own)
+), stays as not materialized (
+  select h.id, h.company, h.resource_id, h.place, e.edge, e.at, c.clock, c.writes, e.own, t.at as local, date_trunc('day', t.at) as day
+  from held h cross join lateral (values ('start', h.starts, h.own_start), ('end', h.ends, h.own_end)) e (edge, at, own)
+  join clocks c on c.reads is not null or h.is_elsewhere
   cross join lateral (select coalesce(e.at at time zone c.reads, e.at at time zone 'UTC' + e.own) as at) t
-  where t.at is not null
+), newest as materialized (
+  -- Those that teach the form.
+  select *, date_bin('4 days', at, 'epoch') as days from stays where place <= 200 and local is not null
 ), seen as (
-  -- How many of the newest rentals have an end at this hour, and within two days an end of a block so far away from the midnight before.
+  -- How many of them have an end at this hour, and within two days an end of a block so far away from the midnight before.
   select h.company, h.edge, h.clock, h.local - h.day as hour, t.at - h.day as away, count(*) as votes
-  from stays h
-  join near b on b.resource_id = h.resource_id and b.edge = h.edge and b.day = h.number
-    and b.at between h.at - interval '2 days' and h.at + interval '2 days'
+  from newest h
+  join (select resource_id, edge, at, date_bin('4 days', at - interval '2 days', 'epoch') + away as days
+      from edges cross join (values (interval '0'), ('4 days')) w (away)) b
+    on b.resource_id = h.resource_id and b.edge = h.edge and b.days = h.days
+      and b.at between h.at - interval '2 days' and h.at + interval '2 days'
   cross join lateral (select coalesce(b.at at time zone h.writes, b.at at time zone 'UTC' + h.own) as at) t
-  where t.at is not null and h.teaches
+  where t.at is not null
   group by 1, 2, 3, 4, 5
 ), turns as (
   -- How many rentals a block's end fits that lies `shift` after their midnight; from each hour on, after the next one. Between two
@@ -72,7 +77,7 @@ with held as materialized (
 ), placed as materialized (
   -- Where each end would be by each of these rules.
   select h.id, h.resource_id, h.edge, r.number, f.at, case h.edge when 'start' then f.at - h.at else h.at - f.at end > interval '1 minute' as is_short
-  from stays h join candidates r on r.company = h.company and r.edge = h.edge and r.clock = h.clock and h.teaches
+  from newest h join candidates r on r.company = h.company and r.edge = h.edge and r.clock = h.clock
   {{placed}}
 ), rules as (
   -- The rule that explains most ends of blocks, each by a rental of its own, and leaves least of rentals out of their blocks.

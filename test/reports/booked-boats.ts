@@ -93,8 +93,8 @@ export type Bookings = {
   readonly blocks: readonly Block[]
   /** `rental kind other`, one for each double booking. */
   readonly lines: readonly string[]
-  /** The lines that were planted. */
-  readonly plantedLines: ReadonlySet<string>
+  /** What was planted, each with at least one line. */
+  readonly hit: ReadonlySet<(typeof plants)[number]>
 }
 
 /** What a company has in an API that shows its rentals in this form. `number`: makes ids unique. */
@@ -115,22 +115,24 @@ export function bookingsOf(company: Company, form: Form, number: number): Bookin
   const own = rentals.filter(({ status }) => !status.startsWith('CANCELED'))
   const stays = own.filter(({ status }) => status !== 'PENDING')
   const planted: Block[] = []
+  const hit = new Set<(typeof plants)[number]>()
   for (const [index, { boat, stay, what }] of company.planted.entries()) {
     const at = stays.filter(({ resource }) => resource === `${number}-${boat % company.boats.length}`)
-    const hit = at[stay % Math.max(1, at.length)]
-    if (hit === undefined) continue
-    const [whole] = shown({ ...form, block: form.block ?? days }, [hit]) as [Span]
-    const put = (span: Span) => planted.push({ ...span, key: `p${index}`, resource: hit.resource, planted: true })
+    const booked = at[stay % Math.max(1, at.length)]
+    if (booked === undefined) continue
+    hit.add(what)
+    const [whole] = shown({ ...form, block: form.block ?? days }, [booked]) as [Span]
+    const put = (span: Span) => planted.push({ ...span, key: `p${index}`, resource: booked.resource, planted: true })
     if (what === 'a second rental') {
       id += 1
-      const second = { ...hit, id, from: hit.from + 1, to: hit.to + 3 }
+      const second = { ...booked, id, from: booked.from + 1, to: booked.to + 3 }
       rentals.push(second)
       own.push(second)
     } else if (what === "an owner's fortnight over a week")
-      put({ from: dayOf(hit.from) - 72, to: dayOf(hit.from) + 264 })
+      put({ from: dayOf(booked.from) - 72, to: dayOf(booked.from) + 264 })
     else if (what === 'a block that is an hour longer') put({ from: whole.from, to: whole.to + 1 })
     else if (what === 'a block that begins a day earlier') put({ from: whole.from - 24, to: whole.to })
-    else if (what === "an owner's afternoon within a rental") put({ from: hit.from + 1, to: hit.to - 1 })
+    else if (what === "an owner's afternoon within a rental") put({ from: booked.from + 1, to: booked.to - 1 })
     else put(whole)
   }
   for (const resource of new Set(own.map((each) => each.resource)))
@@ -150,5 +152,5 @@ export function bookingsOf(company: Company, form: Form, number: number): Bookin
       .map((z) => `${a.id} rental ${z.id}`),
     ...planted.filter((z) => z.resource === a.resource && overlap(a, z)).map((z) => `${a.id} unavailability ${z.key}`),
   ])
-  return { rentals, blocks, lines: lines.sort(), plantedLines: new Set(lines) }
+  return { rentals, blocks, lines: lines.sort(), hit }
 }

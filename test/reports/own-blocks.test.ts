@@ -4,7 +4,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { overlapsToCome } from '../../src/inspect/report-queries.ts'
-import { type Bookings, bookingsOf, companies, forms } from './booked-boats.ts'
+import { type Bookings, bookingsOf, companies, forms, plants } from './booked-boats.ts'
 import { openReports, type Reports } from './support.ts'
 
 let reports: Reports
@@ -72,14 +72,21 @@ const lines = async (): Promise<string[]> =>
 describe('of an API that shows rentals as unavailabilities', () => {
   for (const [name, form] of Object.entries(forms))
     it(`in this form: ${name}`, async () => {
+      const hit = new Set<string>()
       await fc.assert(
         fc.asyncProperty(companies, fc.constantFrom(2, -4, 9), async (company, ahead) => {
           const bookings = bookingsOf(company, form, 1)
           await put([{ number: 1, ahead: form.behind === undefined ? ahead : form.behind, bookings }])
-          expect((await lines()).sort()).toEqual([...bookings.lines].sort())
+          const shown = await lines()
+          expect({
+            false: shown.filter((line) => !bookings.lines.includes(line)),
+            missing: bookings.lines.filter((line) => !shown.includes(line)),
+          }).toEqual({ false: [], missing: [] })
+          for (const what of bookings.hit) hit.add(what)
         }),
         { numRuns: 25, seed: 2030 },
       )
+      expect([...hit].sort()).toEqual([...plants].sort())
     })
 
   it('each company in its own', async () => {
