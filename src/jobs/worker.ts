@@ -126,7 +126,7 @@ export async function startSyncWorker({
   let isRefused = false
   /** Makes sure that these tasks get started, in this order. */
   const wake = async (tasks: readonly Wakeable[]): Promise<void> => {
-    // Details are shared with other workers from the first one on: a worker that begins some would get as many as jobs.
+    // Details are shared with other workers from the first one on: those that a worker begins, it also gets as jobs.
     const lists = tasks.filter(({ priority }) => priority < mostUrgentDetail).length
     const own = beginsAtOnce ? Math.min(lists, Math.max(0, tasksAtOnce - running)) : 0
     // Requested refreshes do not wait for a free place: sweeps may hold the places for minutes.
