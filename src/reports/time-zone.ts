@@ -37,7 +37,8 @@ const rulesQuery = `with years as (select date_trunc('year', now()) as begin, da
   from (select at, ms, lag(ms) over (order by at) as before from read) r where ms is distinct from before
   union all select extract(epoch from until)::float8 * 1000, null, null from years order by 1`
 
-const dayMs = 86_400_000
+/** No rule of a zone lasts for less than a week. */
+const stepMs = 7 * 86_400_000
 
 type Rule = { readonly from: number; readonly offset: number | null; readonly version: string }
 
@@ -52,9 +53,9 @@ export async function followZone(db: Queryable, timeZone: string): Promise<strin
   })
   postgresZones.set(timeZone, rows)
   const [begin, until] = [rows[0]?.from ?? 0, rows.at(-1)?.from ?? 0]
-  const days = Array.from({ length: (until - begin) / dayMs }, (_, day) => begin + day * dayMs)
+  const steps = Array.from({ length: Math.ceil((until - begin) / stepMs) }, (_, step) => begin + step * stepMs)
   const changes = rows.flatMap(({ from }) => [from - 1, from]).slice(1, -1)
-  const differing = [...days, ...changes].find((at) => nodeOffset(at, timeZone) !== zoneOffset(at, timeZone))
+  const differing = [...steps, ...changes].find((at) => nodeOffset(at, timeZone) !== zoneOffset(at, timeZone))
   if (differing === undefined) return null
   const day = new Date(differing).toISOString().slice(0, 10)
   return `Node ${process.versions.node} (time zones ${process.versions.tz}) and Postgres ${rows[0]?.version} differ in ${timeZone} on ${day}. Postgres decides.`
