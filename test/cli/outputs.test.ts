@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { type CommandLine, openCommandLine, type Unwritable } from './program.ts'
 
 let database: TestDatabase
@@ -28,7 +29,8 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]()
 })
 
-const places = ['gone', 'full', 'closed'] as const
+// A closed output fails as one that is gone does, with another errno; a worker writes to each in the same way.
+const places = isQuick ? (['gone', 'full'] as const) : (['gone', 'full', 'closed'] as const)
 
 const one = async <T>(sql: string, ...values: unknown[]): Promise<T | undefined> =>
   (await database.pool.query(sql, values)).rows[0]?.one
@@ -66,7 +68,7 @@ describe.each(places)('with outputs that are %s', (place) => {
   })
 })
 
-it.each(['gone', 'full', 'closed'] as const)(
+it.each(isQuick ? (['full'] as const) : places)(
   'a worker whose outputs are %s works until it is stopped',
   async (place) => {
     const requests = (): number => sandbox.requests().length

@@ -8,7 +8,7 @@ import type { Json } from '../../src/api/wire/json.ts'
 import { createHasher, normalValue } from '../../src/privacy/hash.ts'
 import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { runsOf } from '../helpers/extent.ts'
+import { isQuick, runsOf } from '../helpers/extent.ts'
 import { marker, tablesWith } from './markers.ts'
 
 const key = 'a key for tests, and nothing else'
@@ -160,10 +160,11 @@ describe.each([
   }, 300_000)
 })
 
-describe.each([
-  { mode: 'keep', env: {} },
-  { mode: 'hash', env: hash },
-])('erased, restored and erased again, with PERSONAL_DATA=$mode', ({ mode, env }) => {
+const hashed = { mode: 'hash', env: hash }
+// An erasure looks for values as they are stored: hashes in one mode, clear ones in the other.
+const modes = isQuick ? [hashed] : [{ mode: 'keep', env: {} }, hashed]
+
+describe.each(modes)('erased, restored and erased again, with PERSONAL_DATA=$mode', ({ mode, env }) => {
   let sandbox: Sandbox
   let command: CommandLine
   /** A mirror that knows a person, in every place where there can be one, and a copy of it as a backup has it. */
