@@ -1,82 +1,29 @@
-// The command line: one file per command, commander for flags and help.
+// The command line: a file in usage/ says how each command is called, one in commands/ what it does.
 
 import { setFlagsFromString } from 'node:v8'
-import { Command, CommanderError } from 'commander'
+import { type Command, CommanderError } from 'commander'
 import { packageVersion } from '../api/wire/request.ts'
 import { exitCodeOf } from '../errors.ts'
-import type { CommandName } from '../hints.ts'
 import { nearest } from '../near-names.ts'
 import { printError } from './print-error.ts'
 import { surviveOutputs } from './terminal/unwritten.ts'
-import { registerAccess } from './usage/access.ts'
-import { registerChanges, registerPush } from './usage/outbox.ts'
-import { registerDrift, registerExplain, registerFeed, registerReport } from './usage/reading.ts'
-import { registerSandbox } from './usage/sandbox.ts'
-import {
-  registerAlert,
-  registerCheck,
-  registerDb,
-  registerInit,
-  registerMigrate,
-  registerMoved,
-  registerPrivacy,
-  registerWebhook,
-} from './usage/set-up.ts'
-import {
-  registerPause,
-  registerQuarantine,
-  registerRefresh,
-  registerResume,
-  registerRuns,
-  registerSchedule,
-  registerServe,
-  registerStatus,
-  registerSync,
-  registerWorker,
-} from './usage/sync.ts'
-
-/** In the order of the help. */
-const commands: Readonly<Record<CommandName, (program: Command) => void>> = {
-  worker: registerWorker,
-  serve: registerServe,
-  sync: registerSync,
-  refresh: registerRefresh,
-  push: registerPush,
-  changes: registerChanges,
-  status: registerStatus,
-  runs: registerRuns,
-  pause: registerPause,
-  resume: registerResume,
-  schedule: registerSchedule,
-  quarantine: registerQuarantine,
-  report: registerReport,
-  explain: registerExplain,
-  feed: registerFeed,
-  drift: registerDrift,
-  init: registerInit,
-  check: registerCheck,
-  alert: registerAlert,
-  webhook: registerWebhook,
-  access: registerAccess,
-  privacy: registerPrivacy,
-  migrate: registerMigrate,
-  moved: registerMoved,
-  sandbox: registerSandbox,
-  db: registerDb,
-}
+import { Usage } from './usage/command.ts'
+import { addReading } from './usage/reading.ts'
+import { addSetUp } from './usage/set-up.ts'
+import { addWork } from './usage/work.ts'
 
 /** Returns the program with all its commands, as help shows it. */
-export function createProgram(): Command {
-  const program = new Command('boat-mirror')
+export function createProgram(): Usage {
+  const program = new Usage('boat-mirror')
     .description('Keeps a Postgres copy of a boat-rental API in sync, and sends queued changes back to the API.')
     .version(packageVersion())
     .showHelpAfterError('Add --help to see the usage.')
     .exitOverride()
-    .addHelpText(
-      'after',
-      '\nSettings come from the environment, then .env, then boat-mirror.yaml; docs/configuration.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished, but something needs your attention.',
+    .note(
+      'Settings come from the environment, then .env, then boat-mirror.yaml; docs/configuration.md lists them.',
+      'Exit codes: 0 done, 1 failed, 2 wrong usage, 3 finished, but something needs your attention.',
     )
-  for (const register of Object.values(commands)) register(program)
+  for (const add of [addWork, addReading, addSetUp]) add(program)
   return program
 }
 

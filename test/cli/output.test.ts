@@ -6,11 +6,12 @@ import { exitCodeOfCheck } from '../../src/cli/check-sync.ts'
 import { runsTable } from '../../src/cli/commands/runs.ts'
 import { scheduleTable } from '../../src/cli/commands/schedule.ts'
 import { advice, exitCodeOfSync, outcomeTable } from '../../src/cli/outcome.ts'
+import { createProgram } from '../../src/cli/program.ts'
 import { refusalWords } from '../../src/cli/refusal-words.ts'
 import { parseSandboxFile } from '../../src/cli/sandbox/file.ts'
 import { oneLine, table, widthOf } from '../../src/cli/terminal/output.ts'
 import { lineView } from '../../src/cli/terminal/progress.ts'
-import { asCalled } from '../../src/hints.ts'
+import { asCalled, commandNames } from '../../src/hints.ts'
 import { quarantinedOf, runLine } from '../../src/inspect/outcome.ts'
 import type { Run } from '../../src/sync/runs/runs.ts'
 
@@ -245,6 +246,11 @@ it('a damaged file of the built-in sandbox is no sandbox', () => {
   expect(parseSandboxFile(JSON.stringify(good))).toEqual(good)
   for (const text of ['', '{', 'null', '{}', JSON.stringify({ ...good, port: 'none' })])
     expect(parseSandboxFile(text)).toBeNull()
+})
+
+it('hints know every command', () => {
+  const names = createProgram().commands.map((command) => command.name())
+  expect(names).toEqual(commandNames.split('|'))
 })
 
 it('hints name the command as it was called', () => {

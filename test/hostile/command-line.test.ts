@@ -1,13 +1,13 @@
 // Hostile arguments: every command ends with an exit code and a sentence of ours, never with a stack trace or with what
 // Postgres says of a wrong literal.
 
-import { Command, CommanderError } from 'commander'
+import { type Command, CommanderError } from 'commander'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
-import { registerChanges } from '../../src/cli/usage/outbox.ts'
-import { registerDrift, registerExplain, registerReport } from '../../src/cli/usage/reading.ts'
-import { registerQuarantine, registerRuns, registerSchedule, registerStatus } from '../../src/cli/usage/sync.ts'
+import { Usage } from '../../src/cli/usage/command.ts'
+import { addReading } from '../../src/cli/usage/reading.ts'
+import { addWork } from '../../src/cli/usage/work.ts'
 import { errorCodes } from '../../src/errors.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
@@ -15,17 +15,6 @@ import { digits, jsonText, text } from './generators.ts'
 import { limitMs, sampleOf } from './surfaces.ts'
 
 vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
-
-const registers = [
-  registerChanges,
-  registerDrift,
-  registerExplain,
-  registerQuarantine,
-  registerReport,
-  registerRuns,
-  registerSchedule,
-  registerStatus,
-]
 
 const commands = [
   ['changes', 'list'],
@@ -104,13 +93,14 @@ type Ended = { readonly code: number; readonly said: string }
 /** Runs a command in this process, as `main` does on a terminal. */
 async function run(args: readonly string[]): Promise<Ended> {
   let said = ''
-  const program = new Command('boat-mirror').exitOverride().configureOutput({
+  const program = new Usage('boat-mirror').exitOverride().configureOutput({
     writeErr: (each) => {
       said += each
     },
     writeOut: () => {},
   })
-  for (const register of registers) register(program)
+  addWork(program)
+  addReading(program)
   const inherited = (command: Command): void => {
     for (const each of command.commands) inherited(each.exitOverride().configureOutput(program.configureOutput()))
   }

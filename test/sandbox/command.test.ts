@@ -1,8 +1,8 @@
 // The sandbox as a command: its flags, its one line, its end.
 
-import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
-import { registerSandbox } from '../../src/cli/usage/sandbox.ts'
+import { Usage } from '../../src/cli/usage/command.ts'
+import { addSandbox } from '../../src/cli/usage/sandbox.ts'
 import { buildProgram, startProgram } from '../helpers/child-program.ts'
 import { openSandbox } from './client.ts'
 
@@ -37,9 +37,9 @@ describe('the command', () => {
 
   /** Parses a command line; the message of what is wrong with it. */
   async function wrongUsage(...flags: string[]): Promise<string> {
-    const program = new Command().exitOverride()
+    const program = new Usage().exitOverride()
     const said: string[] = []
-    registerSandbox(program)
+    addSandbox(program)
     const writeErr = (text: string): void => {
       said.push(text)
     }
@@ -57,8 +57,8 @@ describe('the command', () => {
   })
 
   it('describes every flag with its default', () => {
-    const program = new Command()
-    registerSandbox(program)
+    const program = new Usage()
+    addSandbox(program)
     const help = program.commands[0]?.helpInformation() ?? ''
     for (const flag of [
       '--port',

@@ -9,7 +9,7 @@ import { withoutControls } from '../../text.ts'
 import type { CommandContext } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 import { write } from '../terminal/unwritten.ts'
-import { shownRows } from '../usage/arguments.ts'
+import { shownRows } from '../usage/command.ts'
 
 type Options = {
   readonly json: boolean

@@ -1,16 +1,15 @@
 // How `sandbox` is called: every choice of the sandbox is a flag.
 
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { type FaultRule, parseFaultRule } from '../../../sandbox/http/faults.ts'
 import { beforeFirstAnswers, defaultOptions, envelopes, pagingStyles } from '../../../sandbox/options.ts'
 import { messageOf } from '../../errors.ts'
-import { action } from './action.ts'
-import { wholeNumber, withJson } from './arguments.ts'
+import { type Usage, wholeNumber } from './command.ts'
 
-/** Registers `sandbox`. */
-export function registerSandbox(program: Command): void {
+/** Adds `sandbox`. */
+export function addSandbox(program: Usage): void {
   const d = defaultOptions
-  const command = program
+  program
     .command('sandbox')
     .description('serve an imitation of the whole API, with made-up data, until you stop it')
     .option('--port <number>', 'port; 0: any free one', wholeNumber(0, 65_535), 8080)
@@ -79,12 +78,11 @@ export function registerSandbox(program: Command): void {
       collectFault,
       [],
     )
-    .addHelpText(
-      'after',
-      '\nWhile it runs: GET /openapi.json describes the API; under /_sandbox/ are faults, clock, mutate, raw' +
-        '\nand singles (POST), and requests, stats and truth (GET).',
+    .note(
+      'While it runs: GET /openapi.json describes the API; under /_sandbox/ are faults, clock, mutate, raw',
+      'and singles (POST), and requests, stats and truth (GET).',
     )
-  withJson(command).action(action(() => import('../commands/sandbox.ts'), 'runSandbox', { stoppedCode: 0 }))
+    .prints(() => import('../commands/sandbox.ts'), 'runSandbox', { stoppedCode: 0 })
 }
 
 const maxWhole = Number.MAX_SAFE_INTEGER
