@@ -2,7 +2,7 @@
 
 import type { Config } from '../config.ts'
 import { type SenderState, senderState } from '../database/senders.ts'
-import { on, type Queryable } from '../database/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { counted, relative } from '../format.ts'
 import { shownReceiver } from '../text.ts'
 import { unsent } from './webhook.ts'
@@ -17,23 +17,21 @@ type StoredCondition = {
 
 /** All stored conditions, the oldest first. */
 export async function storedConditions(db: Queryable): Promise<readonly StoredCondition[]> {
-  return await on(db)
-    .selectFrom('sync.alerts')
-    .select(['kind', 'about', 'since', 'told', 'gone_since as goneSince'])
-    .orderBy('since')
-    .orderBy('kind')
-    .orderBy('about')
-    .execute()
+  const { rows } = await db.query<StoredCondition>(
+    'select kind, about, since, told, gone_since as "goneSince" from sync.alerts order by since, kind, about',
+  )
+  return rows
 }
 
 /** Stores these conditions and deletes all others. */
 export async function saveConditions(db: Queryable, conditions: readonly StoredCondition[]): Promise<void> {
-  await on(db).deleteFrom('sync.alerts').execute()
-  if (conditions.length === 0) return
-  await on(db)
-    .insertInto('sync.alerts')
-    .values(conditions.map(({ goneSince, ...condition }) => ({ ...condition, gone_since: goneSince })))
-    .execute()
+  await db.query('delete from sync.alerts')
+  await db.query(
+    `insert into sync.alerts (kind, about, since, told, gone_since)
+     select kind, about, since, told, "goneSince" from jsonb_to_recordset($1::jsonb)
+       as c (kind text, about text, since timestamptz, told boolean, "goneSince" timestamptz)`,
+    [JSON.stringify(conditions)],
+  )
 }
 
 export type AlertsStatus = Omit<SenderState, 'failingS'> & {

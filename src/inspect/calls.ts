@@ -1,6 +1,6 @@
 // Calls of the API: the last of each endpoint, the traffic of hours, and the reads that may repeat others. Reads only.
 
-import { on, type Queryable } from '../database/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { counted } from '../format.ts'
 import type { RepeatingRead } from '../sync/due/reads.ts'
 
@@ -17,19 +17,12 @@ export type EndpointFacts = {
 
 /** The rows of sync.endpoints, in the order of their names. */
 export async function endpointFacts(db: Queryable): Promise<readonly EndpointFacts[]> {
-  return await on(db)
-    .selectFrom('sync.endpoints')
-    .select((eb) => [
-      'endpoint',
-      eb.cast<number>('calls', 'float8').as('calls'),
-      eb.cast<number>('failures', 'float8').as('failures'),
-      'last_status as lastStatus',
-      'last_status_since as lastStatusSince',
-      'last_called_at as lastCalledAt',
-      'last_error as lastError',
-    ])
-    .orderBy('endpoint')
-    .execute()
+  const { rows } = await db.query<EndpointFacts>(
+    `select endpoint, calls::float8 as calls, failures::float8 as failures, last_status as "lastStatus",
+       last_status_since as "lastStatusSince", last_called_at as "lastCalledAt", last_error as "lastError"
+     from sync.endpoints order by endpoint`,
+  )
+  return rows
 }
 
 /** Was this endpoint ever answered with success? */

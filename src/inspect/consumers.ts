@@ -1,7 +1,6 @@
 // The consumers of the change feed, and which are about to lose, or have lost, changes to retention.
 
-import { sql } from 'kysely'
-import { on, type Queryable } from '../database/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { duration } from '../format.ts'
 
 export type ConsumerStatus = {
@@ -16,18 +15,10 @@ export type ConsumerStatus = {
 
 /** All consumers, by name. */
 export async function consumerStatus(db: Queryable, historyDays: number): Promise<readonly ConsumerStatus[]> {
-  const rows = await on(db)
-    .selectFrom('sync.consumers')
-    .select([
-      'name',
-      'registered_at as registeredAt',
-      'acked_at as ackedAt',
-      sql<number>`extract(epoch from behind)::float8`.as('behindS'),
-      'lost',
-    ])
-    .$narrowType<{ name: string; registeredAt: Date; lost: boolean }>()
-    .orderBy('name')
-    .execute()
+  const { rows } = await db.query<Omit<ConsumerStatus, 'state'> & { lost: boolean }>(
+    `select name, registered_at as "registeredAt", acked_at as "ackedAt", extract(epoch from behind)::float8 as "behindS", lost
+     from sync.consumers order by name`,
+  )
   const lateS = (historyDays * 86_400) / 2
   return rows.map(({ lost, ...consumer }) => ({
     ...consumer,

@@ -1,23 +1,21 @@
 // The database itself: its version, its size, its clock and the right to create schemas. Reads only.
 
-import { sql } from 'kysely'
-import { now, on, type Queryable } from '../database/sql.ts'
+import type { Queryable } from '../database/sql.ts'
+
+/** The one row of a select without a table. */
+async function valuesOf<Values extends object>(db: Queryable, values: string): Promise<Values> {
+  const { rows } = await db.query<Values>(`select ${values}`)
+  return rows[0] as Values
+}
 
 /** Version as Postgres names it (`16.4`), and the database's size in bytes. */
-export async function databaseFacts(db: Queryable): Promise<{ readonly version: string; readonly size: number }> {
-  return await on(db)
-    .selectNoFrom(sql<string>`current_setting('server_version')`.as('version'))
-    .select(sql<number>`pg_database_size(current_database())::float8`.as('size'))
-    .executeTakeFirstOrThrow()
-}
+export const databaseFacts = (db: Queryable): Promise<{ readonly version: string; readonly size: number }> =>
+  valuesOf(db, `current_setting('server_version') as version, pg_database_size(current_database())::float8 as size`)
 
 /** The database's own clock. */
-export async function databaseClock(db: Queryable): Promise<Date> {
-  return (await on(db).selectNoFrom(now.as('now')).executeTakeFirstOrThrow()).now
-}
+export const databaseClock = async (db: Queryable): Promise<Date> =>
+  (await valuesOf<{ now: Date }>(db, 'clock_timestamp() as now')).now
 
 /** May this role create schemas in this database? */
-export async function mayCreate(db: Queryable): Promise<boolean> {
-  const allowed = sql<boolean>`has_database_privilege(current_database(), 'create')`.as('allowed')
-  return (await on(db).selectNoFrom(allowed).executeTakeFirstOrThrow()).allowed
-}
+export const mayCreate = async (db: Queryable): Promise<boolean> =>
+  (await valuesOf<{ may: boolean }>(db, `has_database_privilege(current_database(), 'create') as may`)).may

@@ -1,8 +1,7 @@
 // The fleet's availability by day, from the calendars of its resources.
 
-import type { NotNull } from 'kysely'
 import { addDays } from '../clock.ts'
-import { on, type Queryable } from '../database/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 
 export type CalendarYear = {
   readonly year: number
@@ -12,24 +11,20 @@ export type CalendarYear = {
 
 /** Changes whenever calendars were read again: the last run of their stream. */
 export async function calendarVersion(db: Queryable): Promise<string> {
-  const stream = await on(db)
-    .selectFrom('sync.streams')
-    .select('last_run_id')
-    .where('stream', '=', 'resource_availability_years')
-    .executeTakeFirst()
-  return stream?.last_run_id ?? ''
+  const { rows } = await db.query<{ run: string | null }>(
+    `select last_run_id as run from sync.streams where stream = 'resource_availability_years'`,
+  )
+  return rows[0]?.run ?? ''
 }
 
 /** The calendars of all resources for these years. */
 export async function calendarYears(db: Queryable, years: readonly number[]): Promise<readonly CalendarYear[]> {
-  return await on(db)
-    .selectFrom('mirror.resource_availability_years')
-    .select((eb) => [eb.cast<number>('year', 'int4').as('year'), 'days'])
-    .where('_deleted_at', 'is', null)
-    .where('days', 'is not', null)
-    .where('year', 'in', years.map(String))
-    .$narrowType<{ days: NotNull }>()
-    .execute()
+  const { rows } = await db.query<CalendarYear>(
+    `select year::int as year, days from mirror.resource_availability_years
+     where _deleted_at is null and days is not null and year = any($1)`,
+    [years],
+  )
+  return rows
 }
 
 export type FleetDay = {

@@ -1,7 +1,6 @@
 // What the open syncs have done and still have to do: what an estimate is made of. One query.
 
-import { sql } from 'kysely'
-import { on, type Queryable } from '../database/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 
 export type OpenRun = {
   readonly stream: string
@@ -34,84 +33,53 @@ export type OpenWork = {
   readonly lately: { readonly reads: number; readonly seconds: number }
 }
 
-const keysOf = (status: string) =>
-  sql<number>`coalesce(sum(jsonb_array_length(payload -> 'keys')) filter (where status = ${status} and kind = 'details'), 0)::int`
+const keysOf = (status: string): string =>
+  `coalesce(sum(jsonb_array_length(payload -> 'keys')) filter (where status = '${status}' and kind = 'details'), 0)::int`
 
-const lately = sql<Date>`date_trunc('minute', clock_timestamp() - interval '1 min')`
+const lately = `date_trunc('minute', clock_timestamp() - interval '1 min')`
+
+// Of a further pass the total is that of the pass.
+const openWorkSql = `with open as (
+    select s.stream, s.run_id as run, q.full_read as full from sync.requests q join sync.request_streams s on s.request_id = q.id
+    where q.finished_at is null and q.record_key is null and not q.hot
+    union select stream, id, full_read from sync.runs where status = 'running' and record_key is null and not hot)
+  select distinct on (s.stream, o.run) s.stream, s.rows::float8 as rows,
+    case when o.stream is null then null when r.id is null then 'waiting' when r.status <> 'running' then 'ended'
+      when r.swept_at is null and r.phase = 'sweep' then 'listing' when t."isPlanning" then 'swept' else 'detailed' end as state,
+    s.as_of is null or coalesce(r.full_read, o.full) as "isWhole",
+    coalesce(r.requests, 0)::float8 as requests, coalesce(r.pages, 0)::float8 as pages,
+    coalesce(r.total, greatest(t.total, case when t.total is not null then r.read end))::float8 as total,
+    t.waiting, t.running, t.done, array(select endpoint from sync.reads where state = 'needed') as needed,
+    extract(epoch from clock_timestamp() - min(r.started_at) over ())::float8 as "elapsedS",
+    (select coalesce(sum(calls), 0) from sync.traffic where minute >= ${lately} and starts_with(endpoint, 'GET '))::float8 as reads,
+    extract(epoch from clock_timestamp() - ${lately})::float8 as seconds
+  from sync.streams s left join open o on o.stream = s.stream left join sync.runs r on r.id = o.run
+    left join lateral (select ${keysOf('waiting')} as waiting, ${keysOf('running')} as running, ${keysOf('done')} as done,
+      bool_or(kind in ('sweep', 'plan') and status in ('waiting', 'running')) as "isPlanning",
+      max((checkpoint -> 'totals' ->> -1)::float8) filter (where kind = 'sweep') as total
+      from sync.tasks where run_id = r.id) t on true
+  order by s.stream, o.run, o.full desc`
+
+type Row = Omit<OpenRun, 'state' | 'keys'> &
+  OpenRun['keys'] &
+  OpenWork['lately'] & {
+    readonly state: OpenRun['state'] | null
+    readonly rows: number
+    readonly needed: readonly string[]
+    readonly elapsedS: number | null
+  }
 
 /** Reads it. */
 export async function openWork(db: Queryable): Promise<OpenWork> {
-  const rows = await on(db)
-    .with('open', (q) =>
-      q
-        .selectFrom('sync.requests as q')
-        .innerJoin('sync.request_streams as s', 's.request_id', 'q.id')
-        .select(['s.stream', 's.run_id as runId', 'q.full_read as full'])
-        .where('q.finished_at', 'is', null)
-        .where('q.record_key', 'is', null)
-        .where('q.hot', '=', false)
-        .union(
-          q
-            .selectFrom('sync.runs')
-            .select(['stream', 'id as runId', 'full_read as full'])
-            .where('status', '=', 'running')
-            .where('record_key', 'is', null)
-            .where('hot', '=', false),
-        ),
-    )
-    .selectFrom('sync.streams as s')
-    .leftJoin('open as o', 'o.stream', 's.stream')
-    .leftJoin('sync.runs as r', 'r.id', 'o.runId')
-    .leftJoinLateral(
-      (q) =>
-        q
-          .selectFrom('sync.tasks')
-          .select([keysOf('waiting').as('waiting'), keysOf('running').as('running'), keysOf('done').as('done')])
-          .select([
-            sql<boolean>`bool_or(kind in ('sweep', 'plan') and status in ('waiting', 'running'))`.as('isPlanning'),
-            sql<number | null>`max((checkpoint -> 'totals' ->> -1)::float8) filter (where kind = 'sweep')`.as('total'),
-          ])
-          .whereRef('run_id', '=', 'r.id')
-          .as('t'),
-      (join) => join.onTrue(),
-    )
-    .distinctOn(['s.stream', 'o.runId'])
-    .select((eb) => [
-      's.stream',
-      eb.cast<number>('s.rows', 'float8').as('rows'),
-      sql<OpenRun['state'] | null>`case when o.stream is null then null when r.id is null then 'waiting'
-        when r.status <> 'running' then 'ended' when r.swept_at is null and r.phase = 'sweep' then 'listing'
-        when t."isPlanning" then 'swept' else 'detailed' end`.as('state'),
-      sql<boolean>`s.as_of is null or coalesce(r.full_read, o.full)`.as('isWhole'),
-      sql<number>`coalesce(r.requests, 0)::float8`.as('requests'),
-      sql<number>`coalesce(r.pages, 0)::float8`.as('pages'),
-      // Of a further pass the total is that of the pass.
-      sql<
-        number | null
-      >`coalesce(r.total, greatest(t.total, case when t.total is not null then r.read end))::float8`.as('total'),
-      't.waiting',
-      't.running',
-      't.done',
-      sql<string[]>`array(select endpoint from sync.reads where state = 'needed')`.as('needed'),
-      sql<number>`extract(epoch from clock_timestamp() - min(r.started_at) over ())::float8`.as('elapsedS'),
-      sql<number>`(select coalesce(sum(calls), 0) from sync.traffic where minute >= ${lately} and starts_with(endpoint, 'GET '))::float8`.as(
-        'reads',
-      ),
-      sql<number>`extract(epoch from clock_timestamp() - ${lately})::float8`.as('seconds'),
-    ])
-    .orderBy('s.stream')
-    .orderBy('o.runId')
-    .orderBy('o.full', 'desc')
-    .execute()
+  const { rows } = await db.query<Row>(openWorkSql)
+  const [first] = rows
   return {
     runs: rows.flatMap(({ stream, state, isWhole, requests, pages, total, waiting, running, done }) =>
-      state === null
-        ? []
-        : [{ stream, state, isWhole, requests, pages, total, keys: { waiting, running, done } } as OpenRun],
+      state === null ? [] : [{ stream, state, isWhole, requests, pages, total, keys: { waiting, running, done } }],
     ),
     rows: new Map(rows.map(({ stream, rows }) => [stream, rows])),
-    needed: new Set(rows[0]?.needed ?? []),
-    elapsedS: rows[0]?.elapsedS ?? 0,
-    lately: { reads: rows[0]?.reads ?? 0, seconds: rows[0]?.seconds ?? 0 },
+    needed: new Set(first?.needed),
+    elapsedS: first?.elapsedS ?? 0,
+    lately: { reads: first?.reads ?? 0, seconds: first?.seconds ?? 0 },
   }
 }

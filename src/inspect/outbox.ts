@@ -1,7 +1,6 @@
 // The outbox: how many changes are in each state. Reads only.
 
-import { sql } from 'kysely'
-import { on, type Queryable } from '../database/sql.ts'
+import { literal, type Queryable } from '../database/sql.ts'
 import { doneChanges } from '../mirror/kept-counts.ts'
 
 type OutboxFacts = {
@@ -38,18 +37,13 @@ export async function outboxFacts(db: Queryable): Promise<OutboxFacts> {
   }
 }
 
-const changesIn = (db: Queryable, states: readonly string[]) =>
-  on(db)
-    .selectFrom('outbox.queue')
-    .select((eb) => [
-      'status',
-      eb.fn.min('id').as('first'),
-      eb.fn.min('enqueued_at').as('oldest'),
-      eb.fn.min('settled_at').as('settled'),
-    ])
-    .select(sql<number>`count(*)::int`.as('count'))
-    // As in the predicates of the indexes, which parameters would not match.
-    .where(sql<boolean>`status in (${sql.join(states.map((state) => sql.lit(state)))})`)
-    .groupBy('status')
-    .orderBy('status')
-    .execute()
+type ChangesOfState = { status: string; first: string; oldest: Date; settled: Date | null; count: number }
+
+/** The states stand in the text as in the predicates of the indexes, which parameters would not match. */
+async function changesIn(db: Queryable, states: readonly string[]): Promise<readonly ChangesOfState[]> {
+  const { rows } = await db.query<ChangesOfState>(
+    `select status, min(id) as first, min(enqueued_at) as oldest, min(settled_at) as settled, count(*)::int as count
+     from outbox.queue where status in (${states.map(literal).join(', ')}) group by status order by status`,
+  )
+  return rows
+}

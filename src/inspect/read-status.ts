@@ -28,7 +28,7 @@ import { openWork } from './open-work.ts'
 import { outboxFacts } from './outbox.ts'
 import { quotaStatus } from './quota.ts'
 import { overlapsToCome, rentalDoubts } from './report-queries.ts'
-import { backlog } from './runs.ts'
+import { backlogOf, runningRuns } from './runs.ts'
 import type { StatusFacts } from './status.ts'
 import { freshnessFacts, freshnessHistory, type StreamState, type StreamStatus, streamStatus } from './streams.ts'
 import { webhookStatus } from './webhook.ts'
@@ -83,7 +83,7 @@ async function readFacts(
     lastWorkerAt: await lastWorkerAt(db),
     streams: (await streamStatus(db)).map((stream) => ({ ...stream, state: stateOf(stream, config) })),
     freshnessHistory: await freshnessHistory(db),
-    backlog: await backlog(db),
+    backlog: backlogOf(await runningRuns(db)),
     estimate: estimateOf(await openWork(db), config),
     endpoints: await endpointFacts(db),
     reads: await repeatingReads(db),

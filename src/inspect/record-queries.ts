@@ -1,9 +1,8 @@
 // All that the database knows of one record: its row, what lies below it, its history, runs, quarantine, changes. Reads only.
 
-import { type SqlBool, sql } from 'kysely'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, isReadAhead, on, type Queryable } from '../database/sql.ts'
+import { identifier, isReadAhead, type Queryable } from '../database/sql.ts'
 import type { RunStatus } from '../sync/runs/runs.ts'
 
 /** A row of the mirror; values as Postgres writes them. */
@@ -69,13 +68,11 @@ export type Remembered = { readonly detailReadAt: Date | null; readonly changedA
 
 /** What sync.records has of a key; null when it has nothing. */
 export async function remembered(db: Queryable, stream: string, key: string): Promise<Remembered | null> {
-  const row = await on(db)
-    .selectFrom('sync.records')
-    .select(['detail_read_at as detailReadAt', 'changed_at as changedAt'])
-    .where('stream', '=', stream)
-    .where('key', '=', key)
-    .executeTakeFirst()
-  return row ?? null
+  const { rows } = await db.query<Remembered>(
+    'select detail_read_at as "detailReadAt", changed_at as "changedAt" from sync.records where stream = $1 and key = $2',
+    [stream, key],
+  )
+  return rows[0] ?? null
 }
 
 export type HistoryEntry = {
@@ -146,24 +143,27 @@ export async function recordChanges(
 
 export type RunAround = { readonly id: string; readonly startedAt: Date; readonly status: RunStatus }
 
-/** The newest run of a stream, of those that further conditions leave. */
-const selectRuns = (db: Queryable, stream: string) =>
-  on(db)
-    .selectFrom('sync.runs as r')
-    .select(['r.id', 'r.started_at as startedAt', 'r.status'])
-    .where('r.stream', '=', stream)
-    .orderBy('r.id', 'desc')
-    .limit(1)
+/** The newest run of a stream that fits; null when none does. */
+async function newestRun<Run extends RunAround>(
+  db: Queryable,
+  [condition, more = '']: readonly [condition: string, columns?: string],
+  values: readonly unknown[],
+): Promise<Run | null> {
+  const { rows } = await db.query<Run>(
+    `select r.id, r.started_at as "startedAt", r.status ${more} from sync.runs r
+     where r.stream = $1 and ${condition} order by r.id desc limit 1`,
+    [...values],
+  )
+  return rows[0] ?? null
+}
 
 /** The run of a stream that deleted records while something happened; null when none did. */
-export async function deletingRunAround(db: Queryable, stream: string, instant: Date): Promise<RunAround | null> {
-  const run = await selectRuns(db, stream)
-    .where('r.started_at', '<=', instant)
-    .where('r.deleted', '>', '0')
-    .where((eb) => eb.or([eb('r.finished_at', 'is', null), eb('r.finished_at', '>=', instant)]))
-    .executeTakeFirst()
-  return run ?? null
-}
+export const deletingRunAround = (db: Queryable, stream: string, instant: Date): Promise<RunAround | null> =>
+  newestRun(
+    db,
+    ['r.started_at <= $2 and r.deleted > 0 and (r.finished_at is null or r.finished_at >= $2)'],
+    [stream, instant],
+  )
 
 /** The last complete sweep of a stream, and whether the key was on one of its pages: a hot run reads only parts of the list. */
 export type LastSweep = RunAround & { readonly seen: boolean }
@@ -172,25 +172,15 @@ export type LastSweep = RunAround & { readonly seen: boolean }
  * See {@link LastSweep}; pages are stored for a day at most, those of the last sweep. Null when that sweep is
  * unknown.
  */
-export async function lastSweep(db: Queryable, stream: string, key: string): Promise<LastSweep | null> {
-  const pages = sql`select from sync.sweep_pages p where p.run_id = r.id`
-  const run = await selectRuns(db, stream)
-    .select(sql<boolean>`exists (${pages} and ${key} = any(p.keys))`.as('seen'))
-    .where('r.hot', '=', false)
-    .where('r.swept_at', 'is not', null)
-    .where('r.status', 'in', ['done', 'held'])
-    .where(sql<SqlBool>`exists (${pages})`)
-    .executeTakeFirst()
-  return run ?? null
+export function lastSweep(db: Queryable, stream: string, key: string): Promise<LastSweep | null> {
+  const pages = 'select from sync.sweep_pages p where p.run_id = r.id'
+  const isSweep = `not r.hot and r.swept_at is not null and r.status in ('done', 'held') and exists (${pages})`
+  return newestRun(db, [isSweep, `, exists (${pages} and $2 = any(p.keys)) as seen`], [stream, key])
 }
 
 /** The run that holds back the deletion of this key; null when none does: a later one has settled what earlier ones held. */
 export async function heldBy(db: Queryable, stream: string, key: string): Promise<string | null> {
-  const run = await selectRuns(db, stream)
-    .innerJoin('sync.held_plans as p', 'p.run_id', 'r.id')
-    .innerJoin('sync.held as h', 'h.run_id', 'r.id')
-    .where('h.key', '=', key)
-    .where('h.released_at', 'is', null)
-    .executeTakeFirst()
-  return run?.id ?? null
+  const holds = `exists (select from sync.held_plans p where p.run_id = r.id)
+    and exists (select from sync.held h where h.run_id = r.id and h.key = $2 and h.released_at is null)`
+  return (await newestRun(db, [holds], [stream, key]))?.id ?? null
 }

@@ -1,7 +1,6 @@
 // Runs and their tasks: one run with what it holds, the running and the finished ones, and what waits. Reads only.
 
-import { sql } from 'kysely'
-import { on, type Queryable } from '../database/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { findRun, type Run } from '../sync/runs/runs.ts'
 import { heldKeyPage } from '../sync/runs/sweeps.ts'
 import { oneLine } from '../text.ts'
@@ -42,10 +41,10 @@ type Answer = { readonly key: unknown; readonly answer: string }
 export function planFacts(plan: unknown): readonly (readonly [name: string, value: string])[] {
   const { sample, ...facts } = plan as Readonly<Record<string, unknown>> & { readonly sample?: readonly Answer[] }
   const names = new Set([...Object.keys(planWords), ...Object.keys(facts)])
-  const told = [...names].filter((name) => typeof facts[name] === 'string' || typeof facts[name] === 'number')
+  const shown = [...names].filter((name) => typeof facts[name] === 'string' || typeof facts[name] === 'number')
   const answers = (sample ?? []).map(({ key, answer }) => `${oneLine(String(key), 40)} ${answer}`)
   return [
-    ...told.map((name): [string, string] => [planWords[name] ?? name, String(facts[name])]),
+    ...shown.map((name): [string, string] => [planWords[name] ?? name, String(facts[name])]),
     ...(answers.length === 0 ? [] : [['Sample', answers.join(', ')] as const]),
   ]
 }
@@ -60,15 +59,12 @@ type TaskFacts = {
 
 /** The tasks of a run, counted by kind and status. */
 async function taskFacts(db: Queryable, runId: string): Promise<readonly TaskFacts[]> {
-  return await on(db)
-    .selectFrom('sync.tasks')
-    .select((eb) => ['kind', 'status', eb.fn.min('error').as('error')])
-    .select([sql<number>`count(*)::int`.as('tasks'), sql<number>`sum(attempts)::int`.as('attempts')])
-    .where('run_id', '=', runId)
-    .groupBy(['kind', 'status'])
-    .orderBy('kind')
-    .orderBy('status')
-    .execute()
+  const { rows } = await db.query<TaskFacts>(
+    `select kind, status, min(error) as error, count(*)::int as tasks, sum(attempts)::int as attempts
+     from sync.tasks where run_id = $1 group by kind, status order by kind, status`,
+    [runId],
+  )
+  return rows
 }
 
 export type FinishedRun = {
@@ -81,39 +77,19 @@ export type FinishedRun = {
   readonly changes: number
 }
 
-const changesOf = sql<number>`(r.inserted + r.updated + r.deleted)::float8`.as('changes')
-
 /** The last finished complete runs of each stream, oldest first. */
 export async function recentRuns(db: Queryable, perStream: number): Promise<readonly FinishedRun[]> {
-  return await on(db)
-    .selectFrom('sync.streams as s')
-    .innerJoinLateral(
-      (q) =>
-        q
-          .selectFrom('sync.runs')
-          .selectAll()
-          .whereRef('stream', '=', 's.stream')
-          .where('hot', '=', false)
-          .where('record_key', 'is', null)
-          .where('trigger', '<>', 'release')
-          .where('finished_at', 'is not', null)
-          .orderBy('id', 'desc')
-          .limit(perStream)
-          .as('r'),
-      (join) => join.onTrue(),
-    )
-    .select((eb) => [
-      's.stream',
-      eb.cast<number>('r.id', 'float8').as('id'),
-      'r.status',
-      'r.started_at as startedAt',
-      sql<number>`extract(epoch from r.finished_at - r.started_at)::float8`.as('seconds'),
-      eb.cast<number>('r.read', 'float8').as('read'),
-      changesOf,
-    ])
-    .orderBy('s.stream')
-    .orderBy('r.id')
-    .execute()
+  const { rows } = await db.query<FinishedRun>(
+    `select s.stream, r.id::float8 as id, r.status, r.started_at as "startedAt",
+       extract(epoch from r.finished_at - r.started_at)::float8 as seconds, r.read::float8 as read,
+       (r.inserted + r.updated + r.deleted)::float8 as changes
+     from sync.streams s cross join lateral (select * from sync.runs
+       where stream = s.stream and not hot and record_key is null and trigger <> 'release' and finished_at is not null
+       order by id desc limit $1) r
+     order by s.stream, r.id`,
+    [perStream],
+  )
+  return rows
 }
 
 export type RunningRun = {
@@ -130,62 +106,39 @@ export type RunningRun = {
   readonly tasks: number
 }
 
-/** The running runs, oldest first. */
+/** The running runs, oldest first. Tasks are counted run by run: without statistics, a join would read those of all runs. */
 export async function runningRuns(db: Queryable): Promise<readonly RunningRun[]> {
-  return await on(db)
-    .selectFrom('sync.runs as r')
-    .innerJoinLateral(
-      (q) =>
-        q
-          .selectFrom('sync.tasks')
-          .select(sql<number>`count(*)::int`.as('tasks'))
-          .select(sql<number>`count(*) filter (where status in ('done', 'failed'))::int`.as('tasksDone'))
-          .select(sql<number | null>`max((checkpoint -> 'totals' ->> -1)::float8)`.as('total'))
-          .whereRef('run_id', '=', 'r.id')
-          .as('t'),
-      (join) => join.onTrue(),
-    )
-    .select((eb) => [
-      eb.cast<number>('r.id', 'float8').as('id'),
-      'r.stream',
-      'r.phase',
-      sql<number>`extract(epoch from clock_timestamp() - r.started_at)::float8`.as('seconds'),
-      eb.cast<number>('r.read', 'float8').as('read'),
-      sql<number | null>`coalesce(r.total, t.total)::float8`.as('total'),
-      changesOf,
-      eb.cast<number>('r.requests', 'float8').as('requests'),
-      't.tasksDone',
-      't.tasks',
-    ])
-    .where('r.status', '=', 'running')
-    .orderBy('r.id')
-    .execute()
+  const { rows } = await db.query<RunningRun>(
+    `select r.id::float8 as id, r.stream, r.phase, extract(epoch from clock_timestamp() - r.started_at)::float8 as seconds,
+       r.read::float8 as read, coalesce(r.total, t.total)::float8 as total, (r.inserted + r.updated + r.deleted)::float8 as changes,
+       r.requests::float8 as requests, t."tasksDone", t.tasks
+     from sync.runs r cross join lateral (
+       select count(*)::int as tasks, count(*) filter (where status in ('done', 'failed'))::int as "tasksDone",
+         max((checkpoint -> 'totals' ->> -1)::float8) as total
+       from sync.tasks where run_id = r.id offset 0) t
+     where r.status = 'running' order by r.id`,
+  )
+  return rows
 }
 
 /** Requested streams that have not started. */
 export async function waitingStreams(db: Queryable): Promise<readonly string[]> {
-  const rows = await on(db)
-    .selectFrom('sync.request_streams as s')
-    .innerJoin('sync.requests as r', 'r.id', 's.request_id')
-    .select('s.stream')
-    .distinct()
-    .where('r.finished_at', 'is', null)
-    .where('s.run_id', 'is', null)
-    .orderBy('s.stream')
-    .execute()
+  const { rows } = await db.query<{ stream: string }>(
+    `select distinct s.stream from sync.request_streams s join sync.requests r on r.id = s.request_id
+     where r.finished_at is null and s.run_id is null order by s.stream`,
+  )
   return rows.map(({ stream }) => stream)
 }
 
+type OpenTasks = { readonly waiting: number; readonly running: number }
+
 /** Open tasks by status. */
-export async function openTasks(db: Queryable): Promise<{ readonly waiting: number; readonly running: number }> {
-  return await on(db)
-    .selectFrom('sync.tasks')
-    .select([
-      sql<number>`count(*) filter (where status = 'waiting')::int`.as('waiting'),
-      sql<number>`count(*) filter (where status = 'running')::int`.as('running'),
-    ])
-    .where('status', 'in', ['waiting', 'running'])
-    .executeTakeFirstOrThrow()
+export async function openTasks(db: Queryable): Promise<OpenTasks> {
+  const { rows } = await db.query<OpenTasks>(
+    `select count(*) filter (where status = 'waiting')::int as waiting, count(*) filter (where status = 'running')::int as running
+     from sync.tasks where status in ('waiting', 'running')`,
+  )
+  return rows[0] ?? { waiting: 0, running: 0 }
 }
 
 export type Backlog = {
@@ -198,44 +151,23 @@ export type Backlog = {
   readonly elapsedS: number
 }
 
-/** What the running runs still have to do; null when none runs. */
-export async function backlog(db: Queryable): Promise<Backlog | null> {
-  const row = await on(db)
-    .selectFrom('sync.runs as r')
-    // Run by run, by index: without statistics all tasks of all runs would be read.
-    .innerJoinLateral(
-      (q) =>
-        q
-          .selectFrom('sync.tasks as t')
-          .select(sql<number>`count(*) filter (where t.status in ('done', 'failed'))`.as('done'))
-          .select(({ fn }) => fn.countAll().as('all'))
-          .whereRef('t.run_id', '=', 'r.id')
-          .offset(sql.lit(0))
-          .as('t'),
-      (join) => join.onTrue(),
-    )
-    .select([
-      sql<number>`count(*)::int`.as('runs'),
-      sql<number>`sum(t.done)::int`.as('done'),
-      sql<number>`sum(t."all")::int`.as('all'),
-      sql<number>`extract(epoch from clock_timestamp() - min(r.started_at))::float8`.as('elapsedS'),
-    ])
-    .where('r.status', '=', sql.lit('running'))
-    .where('t.all', '>', 0)
-    .having((eb) => eb.fn.countAll(), '>', 0)
-    .executeTakeFirst()
-  return row ?? null
+/** What the running runs that have tasks still have to do; null when none runs. Pure. */
+export function backlogOf(running: readonly RunningRun[]): Backlog | null {
+  const busy = running.filter(({ tasks }) => tasks > 0)
+  if (busy.length === 0) return null
+  return {
+    runs: busy.length,
+    done: busy.reduce((sum, { tasksDone }) => sum + tasksDone, 0),
+    all: busy.reduce((sum, { tasks }) => sum + tasks, 0),
+    elapsedS: Math.max(...busy.map(({ seconds }) => seconds)),
+  }
 }
 
 /** The newest request of this trigger that is not finished; null when there is none. */
 export async function openRequest(db: Queryable, trigger: string): Promise<string | null> {
-  const request = await on(db)
-    .selectFrom('sync.requests')
-    .select('id')
-    .where('trigger', '=', trigger)
-    .where('finished_at', 'is', null)
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return request?.id ?? null
+  const { rows } = await db.query<{ id: string }>(
+    'select id from sync.requests where trigger = $1 and finished_at is null order by id desc limit 1',
+    [trigger],
+  )
+  return rows[0]?.id ?? null
 }

@@ -1,9 +1,8 @@
 // Streams: schedule, freshness now and by day, and what the page of one shows. Reads only.
 
-import { type NotNull, sql } from 'kysely'
 import { findStream, readsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { on, type Queryable } from '../database/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { type QuarantineFacts, quarantineFacts } from '../sync/quarantine.ts'
 import { listRuns, type Run, type RunStatus } from '../sync/runs/runs.ts'
 
@@ -36,52 +35,28 @@ export type StreamStatus = {
   readonly lastRunStatus: RunStatus | null
 }
 
+type StreamRow = Omit<StreamStatus, 'paused' | 'rowsSoFar'> & {
+  readonly pausedSince: Date | null
+  readonly pausedBy: string | null
+  readonly listed: number | null
+  readonly written: number | null
+}
+
+// The running complete run, or the one that ended last: earlier ones are irrelevant.
+const streamsSql = `select s.stream, s.as_of as "asOf", s.hot_as_of as "hotAsOf", s.rows::float8 as rows, s.last_run_id::float8 as "lastRunId",
+    case when s.paused_by is null then s.next_due_at end as "nextDueAt", s.interval_s::float8 as "intervalS",
+    f.target_s::float8 as "targetS", f.counts_as_of as "countsAsOf", f.state, r.status as "lastRunStatus",
+    d.at as "pausedSince", d.who as "pausedBy",
+    coalesce(r.total, r.read)::float8 as listed, (s.rows + r.inserted - r.deleted)::float8 as written
+  from sync.streams s join report.freshness f on f.stream = s.stream
+    left join sync.runs r on r.stream = s.stream and r.id = coalesce((select g.id from sync.runs g
+      where g.stream = s.stream and g.status = 'running' and not g.hot and g.record_key is null), s.last_run_id)
+    left join sync.decisions d on d.id = s.paused_by
+  order by s.stream`
+
 /** Streams with their schedule, their freshness and their last run, in the order of their names. */
 export async function streamStatus(db: Queryable): Promise<readonly StreamStatus[]> {
-  const rows = await on(db)
-    .selectFrom('sync.streams as s')
-    .innerJoin('report.freshness as f', 'f.stream', 's.stream')
-    // The running complete run, or the one that ended last: earlier ones are irrelevant.
-    .leftJoin('sync.runs as r', (join) =>
-      join
-        .onRef('r.stream', '=', 's.stream')
-        .on((eb) =>
-          eb(
-            'r.id',
-            '=',
-            eb.fn.coalesce(
-              eb
-                .selectFrom('sync.runs as g')
-                .select('g.id')
-                .whereRef('g.stream', '=', 's.stream')
-                .where('g.status', '=', sql.lit('running'))
-                .where('g.hot', '=', false)
-                .where('g.record_key', 'is', null),
-              's.last_run_id',
-            ),
-          ),
-        ),
-    )
-    .leftJoin('sync.decisions as d', 'd.id', 's.paused_by')
-    .select((eb) => [
-      's.stream',
-      's.as_of as asOf',
-      's.hot_as_of as hotAsOf',
-      eb.cast<number>('s.rows', 'float8').as('rows'),
-      eb.cast<number | null>('s.last_run_id', 'float8').as('lastRunId'),
-      sql<Date | null>`case when s.paused_by is null then s.next_due_at end`.as('nextDueAt'),
-      eb.cast<number | null>('s.interval_s', 'float8').as('intervalS'),
-      eb.cast<number | null>('f.target_s', 'float8').as('targetS'),
-      'f.counts_as_of as countsAsOf',
-      eb.ref('f.state').$castTo<Freshness>().as('state'),
-      'r.status as lastRunStatus',
-      'd.at as pausedSince',
-      'd.who as pausedBy',
-      sql<number>`coalesce(r.total, r.read)::float8`.as('listed'),
-      sql<number>`(s.rows + r.inserted - r.deleted)::float8`.as('written'),
-    ])
-    .orderBy('s.stream')
-    .execute()
+  const { rows } = await db.query<StreamRow>(streamsSql)
   return rows.map(({ listed, written, pausedSince, pausedBy, ...stream }) => {
     const isFirst = stream.asOf === null && stream.lastRunStatus === 'running'
     // A run also counts what it writes of records inside its own.
@@ -99,20 +74,13 @@ export type StreamFreshness = {
   readonly lastError: string | null
 }
 
-/** How fresh each stream is: report.freshness says it, here and everywhere. */
+/** How fresh each stream is, by report.freshness. */
 export async function freshnessFacts(db: Queryable): Promise<readonly StreamFreshness[]> {
-  return await on(db)
-    .selectFrom('report.freshness as f')
-    .select((eb) => [
-      'stream',
-      eb.ref('f.state').$castTo<Freshness>().as('state'),
-      eb.cast<number | null>('target_s', 'float8').as('targetS'),
-      'last_run_status as lastRunStatus',
-      'last_error as lastError',
-    ])
-    .$narrowType<{ stream: NotNull }>()
-    .orderBy('stream')
-    .execute()
+  const { rows } = await db.query<StreamFreshness>(
+    `select stream, state, target_s::float8 as "targetS", last_run_status as "lastRunStatus", last_error as "lastError"
+     from report.freshness order by stream`,
+  )
+  return rows
 }
 
 /** Days that are shown: today, and those before it. */
@@ -137,14 +105,14 @@ export type FreshnessHistory = {
   readonly streams: readonly (Kept & { readonly stream: string })[]
 }
 
-const shownSince = sql<string>`(clock_timestamp() at time zone 'UTC')::date - ${sql.lit(historyShown - 1)}::int`
+const isShown = `day > (clock_timestamp() at time zone 'UTC')::date - ${historyShown}`
 
 /** All streams. */
 export async function freshnessHistory(db: Queryable): Promise<FreshnessHistory> {
   const { rows } = await db.query<Kept & { day: string | null; stream: string | null }>(
     `select day::text as day, stream, sum(minutes)::float8 as minutes, sum(minutes_within_target)::float8 as "minutesWithinTarget",
        round(sum(minutes_within_target)::numeric / sum(minutes), 4)::float8 as share, max(longest_gap)::float8 as "longestGap"
-     from report.freshness_history where day > (clock_timestamp() at time zone 'UTC')::date - ${historyShown}
+     from report.freshness_history where ${isShown}
      group by grouping sets ((day), (stream)) order by day, stream`,
   )
   return {
@@ -155,19 +123,13 @@ export async function freshnessHistory(db: Queryable): Promise<FreshnessHistory>
 
 /** One stream by day, oldest first. */
 export async function streamHistory(db: Queryable, stream: string): Promise<readonly KeptDay[]> {
-  return await on(db)
-    .selectFrom('report.freshness_history')
-    .select((eb) => [
-      sql<string>`day::text`.as('day'),
-      eb.cast<number>('minutes', 'float8').as('minutes'),
-      eb.cast<number>('minutes_within_target', 'float8').as('minutesWithinTarget'),
-      eb.cast<number>('share', 'float8').as('share'),
-      eb.cast<number>('longest_gap', 'float8').as('longestGap'),
-    ])
-    .where('stream', '=', stream)
-    .where('day', '>=', shownSince)
-    .orderBy('report.freshness_history.day')
-    .execute()
+  const { rows } = await db.query<KeptDay>(
+    `select day::text as day, minutes::float8 as minutes, minutes_within_target::float8 as "minutesWithinTarget",
+       share::float8 as share, longest_gap::float8 as "longestGap"
+     from report.freshness_history h where stream = $1 and ${isShown} order by h.day`,
+    [stream],
+  )
+  return rows
 }
 
 export type StreamDetails = {

@@ -5,7 +5,7 @@ import type { PoolClient } from 'pg'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { outboxFacts } from '../../src/inspect/outbox.ts'
 import { recordHistory } from '../../src/inspect/record-queries.ts'
-import { backlog, runningRuns } from '../../src/inspect/runs.ts'
+import { runningRuns } from '../../src/inspect/runs.ts'
 import { streamStatus } from '../../src/inspect/streams.ts'
 import { addUpRowChanges, liveRows } from '../../src/mirror/kept-counts.ts'
 import { forgetRecords, saveRecords } from '../../src/mirror/records.ts'
@@ -188,7 +188,6 @@ export const works: readonly (readonly [string, (client: PoolClient) => Promise<
     async (db) => {
       await outboxFacts(db)
       await streamStatus(db)
-      await backlog(db)
       await heldRuns(db)
     },
   ],

@@ -11,7 +11,7 @@ import { feedHolders } from '../../src/inspect/feed-holders.ts'
 import { openWork } from '../../src/inspect/open-work.ts'
 import { outboxFacts } from '../../src/inspect/outbox.ts'
 import { recordHistory } from '../../src/inspect/record-queries.ts'
-import { backlog, openTasks, recentRuns, runningRuns, waitingStreams } from '../../src/inspect/runs.ts'
+import { openTasks, recentRuns, runningRuns, waitingStreams } from '../../src/inspect/runs.ts'
 import { freshnessFacts, streamStatus } from '../../src/inspect/streams.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import { addUpRowChanges, liveRows } from '../../src/mirror/kept-counts.ts'
@@ -312,7 +312,6 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
     async (db) => {
       await streamStatus(db)
       await endpointFacts(db)
-      await backlog(db)
       await openWork(db)
     },
   ],
