@@ -12,7 +12,7 @@ export async function runCalendar(
   resource: string,
   { revoke, json }: Json & { readonly revoke: boolean },
 ): Promise<void> {
-  if (revoke) return await runRevoke(context, resource, json)
+  if (revoke) return await revokeKey(context, resource, json)
   const { host, port } = context.config.serveListen
   const shown = host.includes(':') ? `[${host}]` : host
   await changing(context, async (db) => {
@@ -24,7 +24,7 @@ export async function runCalendar(
   if (!json) printNote('The key is not shown again. Earlier keys no longer open this calendar.')
 }
 
-async function runRevoke(context: CommandContext, resource: string, json: boolean): Promise<void> {
+async function revokeKey(context: CommandContext, resource: string, json: boolean): Promise<void> {
   if (!(await changing(context, (db) => revokeCalendarKey(db, resource))))
     throw new BoatMirrorError('NOT_FOUND', `The calendar of resource ${resource} has no key.`, {
       remedy: `Create one with: boat-mirror access calendar ${resource}`,
