@@ -17,15 +17,21 @@ import {
   readFile,
   shownLength,
 } from './config/file.ts'
-import { misspeltNames, settingNames, unknownNames } from './config/names.ts'
-import { type SettingOptions, textsOf, withOptionNames } from './config/options.ts'
+import {
+  misspeltNames,
+  type SettingOptions,
+  settingNames,
+  textsOf,
+  unknownNames,
+  withOptionNames,
+} from './config/names.ts'
 import { BoatMirrorError, unreadableFile } from './errors.ts'
 import { meant } from './near-names.ts'
 import { type PagingStyle, type Setting, settings, usualParams } from './settings.ts'
 import { shownAddress, shownReceiver } from './text.ts'
 
 export type { PagingSettings } from './config/file.ts'
-export type { SettingOptions } from './config/options.ts'
+export type { SettingOptions } from './config/names.ts'
 export type { AuthSetting, PagingStyle, Quota } from './settings.ts'
 
 /** Proxies to the API, by the scheme of its address. */

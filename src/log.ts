@@ -1,6 +1,7 @@
 // The logger: structured lines on stderr with ISO times and names of levels, pretty on a terminal. Only fields from an allow-list of shapes are
 // logged by callers (ids, counts, codes); bodies, tokens and personal data never are.
 
+import { format } from 'node:util'
 import { type Logger as PinoLogger, pino, stdSerializers, stdTimeFunctions } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import { ApiError, BoatMirrorError, messageOf } from './errors.ts'
@@ -63,5 +64,27 @@ export function atMostEvery(quietMs: number): (message: string) => boolean {
     if (now - (said.get(message) ?? Number.NEGATIVE_INFINITY) < quietMs) return false
     said.set(message, now)
     return true
+  }
+}
+
+const quietMs = 3_600_000
+
+/** Logs them from now on. Returns what gives console and process back. */
+export function logThirdPartyWarnings(log: Logger): () => void {
+  const { warn, error } = console
+  const before = process.listeners('warning')
+  const isNews = atMostEvery(quietMs)
+  const say = (text: string): void => {
+    if (isNews(text)) log.warn({ event: 'foreign_warning' }, text)
+  }
+  const onConsole = (...words: unknown[]): void => say(format(...words))
+  const onWarning = ({ name, message }: Error): void => say(`${name}: ${message}`)
+  console.warn = onConsole
+  console.error = onConsole
+  process.removeAllListeners('warning').on('warning', onWarning)
+  return () => {
+    Object.assign(console, { warn, error })
+    process.removeAllListeners('warning')
+    for (const listener of before) process.on('warning', listener)
   }
 }

@@ -1,4 +1,4 @@
-// Remembers what was made of the latest texts, in bounded memory. Pure.
+// Values that are made once and kept: of the latest texts in bounded memory, or when they are first needed. Pure.
 
 /** How much is remembered. */
 type Bounds = {
@@ -31,3 +31,17 @@ export function memo<T>(make: (text: string) => T, { most, longest }: Bounds): (
 
 /** A copy of the text. V8 makes a part of a text a view of the whole: to remember it would keep the whole. */
 const detached = (text: string): string => JSON.parse(JSON.stringify(text)) as string
+
+/** Makes a value at the first call and keeps it. A failure is not kept: the next call tries again. */
+export function lazily<T>(make: () => Promise<T>): () => Promise<T> {
+  let kept: Promise<T> | undefined
+  return () => {
+    if (kept !== undefined) return kept
+    const mine = make()
+    kept = mine
+    mine.catch(() => {
+      if (kept === mine) kept = undefined // callers get the error themselves
+    })
+    return mine
+  }
+}

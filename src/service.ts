@@ -1,5 +1,8 @@
-// A service: work that a process repeats until it is stopped.
+// A service: work that a process repeats until it is stopped; and the name of the process in the database, which distinguishes its
+// leases and work from those of others.
 
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
 import { messageOf } from './errors.ts'
 import type { Logger } from './log.ts'
 
@@ -84,3 +87,9 @@ export function service(
   }
   return { poke, stop, [Symbol.asyncDispose]: stop }
 }
+
+/** `host:pid`. */
+export const processName = (): string => `${hostname()}:${process.pid}`
+
+/** The same for one life of it: another process that comes to have the same host and number is not taken for it. */
+export const processLife = (): string => `${processName()}:${randomUUID().slice(0, 8)}`

@@ -1,5 +1,6 @@
-// What may be shown. Text from outside is made safe (a terminal obeys control characters: they could recolour,
-// overwrite or answer), and addresses lose their secrets. Pure.
+// What may be shown. Text from outside is made safe (a terminal obeys control characters: they could recolour, overwrite or answer),
+// addresses lose their secrets, and hints name the command as it was called: by its name where it is installed, through npm in a
+// checkout. Pure.
 
 /** C0 but tab and newline, DEL, C1 (of which U+009B begins a sequence as ESC [ does), line separators, and what turns the direction of writing. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is escaped
@@ -43,4 +44,18 @@ export function shownAddress(address: string): string {
 export function shownReceiver(address: string): string | null {
   const url = URL.canParse(address) ? new URL(address) : null
   return url === null || url.host === '' ? null : `${url.protocol}//${url.host}`
+}
+
+/** The commands. */
+export const commandNames =
+  'worker|serve|sync|refresh|push|changes|status|runs|pause|resume|schedule|quarantine|report|explain|feed|drift|init|check|alert|webhook|access|privacy|migrate|moved|sandbox|db'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const hint = new RegExp(`\\bboat-mirror (?=(?:${commandNames})\\b)`, 'g')
+
+/** Replaces `boat-mirror` at the beginning of commands in a text with what the caller would have to type. Pure. */
+export function asCalled(text: string, { npm_package_name: name, npm_lifecycle_event: script }: Environment): string {
+  const inCheckout = name === 'boat-mirror' && (script === 'cli' || script === 'start')
+  return inCheckout ? text.replace(/\bboat-mirror worker\b/g, 'npm start').replace(hint, 'npm run cli -- ') : text
 }

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { lazily } from '../src/lazy.ts'
+import { lazily } from '../src/memo.ts'
 
 it('makes a value once, for those who ask meanwhile, too', async () => {
   let made = 0

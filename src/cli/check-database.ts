@@ -3,15 +3,15 @@
 import type { Config } from '../config.ts'
 import { type Database, openDatabase, supportedVersion } from '../database/database.ts'
 import { maxSkewMs, measureSkew } from '../database/database-clock.ts'
-import type { Pooling } from '../database/pooler.ts'
+import { assertSameDatabase, type Pooling, poolingOf } from '../database/pooler.ts'
 import { newerProgram } from '../database/release.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { withTls } from '../database/tls.ts'
-import { openDatabaseServer } from '../embedded/embedded-postgres.ts'
+import { type DatabaseServer, openDatabaseServer } from '../embedded/embedded-postgres.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { readsSummary } from '../inspect/calls.ts'
 import { mayCreate } from '../inspect/database.ts'
-import { describeHolder, feedHolders } from '../inspect/feed-holders.ts'
+import { describeHolder, feedHolders } from '../inspect/feed.ts'
 import type { Logger } from '../log.ts'
 import { assertColumnsOptional } from '../mirror/partner-objects.ts'
 import { assertTimeZone, followZone } from '../reports/time-zone.ts'
@@ -21,7 +21,6 @@ import { roleGaps } from '../schema/roles.ts'
 import { assertNamesFree, assertSuitable } from '../schema/suitable.ts'
 import { repeatingReads } from '../sync/due/reads.ts'
 import { shownAddress } from '../text.ts'
-import { checkPooler } from './check-pooler.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
 import { missingDatabase } from './worker-mark.ts'
 
@@ -166,4 +165,47 @@ async function clockFinding(database: Database, config: Config): Promise<Finding
   return config.redisUrl === null
     ? failed('clocks', new BoatMirrorError('CLOCK_SKEW', detail, { remedy }))
     : warn('clocks', detail, 'Synchronize the clocks (NTP).')
+}
+
+const withoutNotifications =
+  'notifications do not pass through it, so queue and outbox are polled every second; everything else works'
+
+/**
+ * Checks both addresses of the database.
+ * @returns the finding, null where there is nothing to report; and the pooling in front of migrations, LISTEN and the
+ * queue.
+ * @throws BoatMirrorError CONFIG_INVALID when they lead to two databases, DATABASE_*.
+ */
+export async function checkPooler(server: DatabaseServer): Promise<{ finding: Finding | null; direct: Pooling }> {
+  const { url, directUrl } = server
+  const pooling = await poolingOf(url, 'DATABASE_URL')
+  if (directUrl === url) return { finding: findingOf(pooling), direct: pooling }
+  await assertSameDatabase(url, directUrl)
+  const direct = await poolingOf(directUrl, 'DATABASE_DIRECT_URL')
+  if (direct === 'transaction')
+    return {
+      finding: warn(
+        'pooler',
+        `DATABASE_DIRECT_URL points to a transaction pooler: ${withoutNotifications}`,
+        'Set DATABASE_DIRECT_URL to the address of Postgres itself.',
+      ),
+      direct,
+    }
+  const before = pooling === 'none' ? 'DATABASE_URL uses no pooler' : `DATABASE_URL points to a ${pooling} pooler`
+  const detail = `${before}; migrations, LISTEN and the queue on Postgres use DATABASE_DIRECT_URL`
+  return { finding: ok('pooler', detail), direct }
+}
+
+function findingOf(pooling: Pooling): Finding | null {
+  if (pooling === 'none') return null
+  if (pooling === 'session')
+    return ok(
+      'pooler',
+      'a session pooler: everything works through it; a worker holds up to 29 of its server connections',
+    )
+  return warn(
+    'pooler',
+    `a transaction pooler: ${withoutNotifications}`,
+    'Nothing to do. DATABASE_DIRECT_URL with the address of Postgres itself restores notifications.',
+  )
 }

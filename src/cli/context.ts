@@ -9,13 +9,13 @@ import { withTls } from '../database/tls.ts'
 import { openDatabaseServer } from '../embedded/embedded-postgres.ts'
 import { BoatMirrorError, exitCodeOf } from '../errors.ts'
 import { assertKnownStreams } from '../jobs/schedule.ts'
-import { createLogger, type Logger } from '../log.ts'
+import { createLogger, type Logger, logThirdPartyWarnings } from '../log.ts'
 import { privacySettings } from '../privacy/rules.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
+import type { DecidedBy } from '../sync/decisions.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
-import { printError } from './print-error.ts'
+import { printError } from './terminal/output.ts'
 import { isLostResult, printed } from './terminal/unwritten.ts'
-import { logThirdPartyWarnings } from './third-party-warnings.ts'
 import { seekDatabase } from './worker-mark.ts'
 
 export type { OpenedApp } from './open.ts'
@@ -170,3 +170,11 @@ export function present<T>(found: T | null, what: string, remedy: string): T {
   if (found !== null) return found
   throw new BoatMirrorError('NOT_FOUND', `There is no ${what}.`, { remedy })
 }
+
+/** The flag of every command that decides: the plan as it was read. */
+export type Expected = { readonly expected?: string | undefined }
+
+export const decidedBy = ({ expected }: Expected): DecidedBy => ({
+  via: 'command',
+  ...(expected === undefined ? {} : { expected }),
+})

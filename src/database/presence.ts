@@ -3,8 +3,7 @@
 
 import { hostname } from 'node:os'
 import type { Logger } from '../log.ts'
-import { processLife } from '../process-name.ts'
-import { type Service, service } from '../service.ts'
+import { processLife, type Service, service } from '../service.ts'
 import { literal, type Queryable } from './sql.ts'
 
 const everyMs = 5_000

@@ -2,10 +2,9 @@
 
 import { bytes, relative } from '../format.ts'
 import { apiName } from '../profile/mirrored-api.ts'
-import { alertsText } from './alerts.ts'
 import { usedText } from './quota.ts'
+import { alertsText, webhookText } from './receivers.ts'
 import type { StatusFacts } from './status.ts'
-import { webhookText } from './webhook.ts'
 
 /** `state` says how it is doing; empty: as it should. */
 export type Connection = { readonly name: string; readonly what: string; readonly state: string }

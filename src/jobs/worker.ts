@@ -8,18 +8,18 @@ import { noteDatabaseTime } from '../database/set-back-clock.ts'
 import { messageOf } from '../errors.ts'
 import { runLine } from '../inspect/outcome.ts'
 import type { Logger } from '../log.ts'
-import { processName } from '../process-name.ts'
-import { service } from '../service.ts'
+import { processName, service } from '../service.ts'
 import { advance } from '../sync/advance.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { refreshChannel } from '../sync/due/refreshes.ts'
+import { createRequest } from '../sync/due/requests.ts'
 import { overdueTurns } from '../sync/due/stream-state.ts'
 import { mostUrgentDetail, priorities, streamsToRead } from '../sync/plan.ts'
 import { runTask } from '../sync/run-task.ts'
 import { hasChanged } from '../sync/runs/runs.ts'
 import { neglectedTasks, takeWakeable } from '../sync/runs/tasks.ts'
 import { fitSchedule } from './fit-schedule.ts'
-import { runHousekeeping } from './housekeeping.ts'
+import { runHousekeeping } from './maintenance.ts'
 import {
   type JobQueue,
   type JobWorker,
@@ -281,3 +281,29 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
     },
   }
 }
+
+type Wanted = { readonly streams: readonly string[]; readonly full: boolean }
+
+/** Works on the request that `ask` creates, and on all other work, until `wait` for the request returns. */
+export async function workOn<T>(
+  options: SyncWorkerOptions,
+  ask: () => Promise<string>,
+  wait: (requestId: string) => Promise<T>,
+): Promise<T> {
+  await options.backend.ping() // a queue that is down is one message at once, not a minute of waiting
+  const requestId = await ask()
+  const worker = await startSyncWorker({ ...options, beginsAtOnce: true })
+  try {
+    return await wait(requestId)
+  } finally {
+    await worker.stop()
+  }
+}
+
+/** A sync. */
+export const syncNow = <T>(
+  options: SyncWorkerOptions,
+  wanted: Wanted,
+  wait: (requestId: string) => Promise<T>,
+): Promise<T> =>
+  workOn(options, () => createRequest(options.context.database.pool, { trigger: 'command', ...wanted }), wait)

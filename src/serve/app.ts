@@ -3,9 +3,9 @@
 
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import { isKnownHost, isLoopback } from '../addresses.ts'
 import { sqlStateOf, translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
-import { isKnownHost, isLoopback } from '../hosts.ts'
 import type { ServeContext } from './context.ts'
 import { type Answer, problem, Refusal } from './problem.ts'
 import { ageOf, callerOf, registerReads } from './reads/routes.ts'

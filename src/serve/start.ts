@@ -1,9 +1,9 @@
 // Puts the parts of `serve` together: reads, writes, calendars, and who may send what.
 
+import { isLoopback } from '../addresses.ts'
 import { packageVersion } from '../api/wire/request.ts'
 import type { Config } from '../config.ts'
 import { startServerPresence } from '../database/presence.ts'
-import { isLoopback } from '../hosts.ts'
 import type { Logger } from '../log.ts'
 import { keepsAll } from '../privacy/rules.ts'
 import type { SyncContext } from '../sync/context.ts'

@@ -16,9 +16,8 @@ import type { SendingDecision } from '../outbox/preview.ts'
 import { type DecidedBy, decideStream, planOf, type StreamDecision } from '../sync/decisions.ts'
 import { findRun } from '../sync/runs/runs.ts'
 import { heldKeyPage } from '../sync/runs/sweeps.ts'
-import { type ActionName, actions, changeActions, findAction } from './actions.ts'
-import type { OperatorContext } from './context.ts'
 import { decidesOf } from './detail-pages.ts'
+import type { OperatorContext } from './page-facts.ts'
 import {
   changeSubject,
   type HeldRecord,
@@ -29,6 +28,7 @@ import {
   type Subject,
   streamSubject,
 } from './pages/decision-page.ts'
+import { type ActionName, actions, changeActions, findAction } from './parts/decisions.ts'
 
 type Area = 'changes' | 'runs' | 'streams'
 

@@ -12,15 +12,14 @@ import { findChange, listChanges, neighboursOf } from '../outbox/inspect.ts'
 import { statuses } from '../outbox/states.ts'
 import { decisionsAbout } from '../sync/decisions.ts'
 import { getQuarantined, quarantineFacts } from '../sync/quarantine.ts'
-import type { OperatorContext } from './context.ts'
-import { openStates, type PageFacts } from './page-facts.ts'
+import { credentialIn } from './guard.ts'
+import { type OperatorContext, openStates, type PageFacts } from './page-facts.ts'
 import { changesListed, renderChangePage, renderChangesPage } from './pages/change-page.ts'
 import { quarantineListed, renderQuarantineListPage, renderQuarantinePage } from './pages/quarantine-page.ts'
 import { renderRunPage } from './pages/run-page.ts'
 import { renderStreamPage } from './pages/stream-page.ts'
 import { renderWebhookPage } from './pages/webhook-page.ts'
 import type { PageContext } from './parts/frame.ts'
-import { credentialIn } from './token.ts'
 
 /** The newest decisions that a page shows. */
 const decisionsShown = 10

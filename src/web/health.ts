@@ -6,7 +6,7 @@ import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, type ErrorCode } from '../errors.ts'
 import { type Freshness, freshnessFacts } from '../inspect/streams.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
-import { type OperatorContext, sharedRead } from './context.ts'
+import { type OperatorContext, sharedRead } from './page-facts.ts'
 
 type PartHealth = { readonly ok: true; readonly ms: number } | { readonly ok: false; readonly code: ErrorCode }
 

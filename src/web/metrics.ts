@@ -9,9 +9,8 @@ import { messageOf } from '../errors.ts'
 import { areCredentialsRefused } from '../inspect/attention.ts'
 import { isFailing } from '../inspect/calls.ts'
 import { reachedEarly } from '../inspect/quota.ts'
-import type { OperatorContext } from './context.ts'
 import { probe } from './health.ts'
-import type { PageFacts } from './page-facts.ts'
+import type { OperatorContext, PageFacts } from './page-facts.ts'
 
 const freshnessStates = ['fresh', 'late', 'unknown', 'failing', 'reading', 'off'] as const
 

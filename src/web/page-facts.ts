@@ -1,6 +1,10 @@
-// Everything the status page shows, read from the database as one value.
+// What the pages need from outside (they import no queue, no command line and no API: the caller passes these in), and everything
+// that the status page shows, read from the database as one value.
 
+import type { CallRecord } from '../api/types.ts'
 import { dateIn } from '../clock.ts'
+import type { Config } from '../config.ts'
+import type { Database } from '../database/database.ts'
 import { listServers, type ServerStatus } from '../database/presence.ts'
 import { type TrafficPoint, trafficPoints } from '../inspect/calls.ts'
 import { databaseClock } from '../inspect/database.ts'
@@ -22,9 +26,50 @@ import {
 } from '../inspect/runs.ts'
 import type { StatusFacts } from '../inspect/status.ts'
 import { freshnessFacts, type StreamFreshness } from '../inspect/streams.ts'
+import type { Logger } from '../log.ts'
 import { type ChangeInfo, listChanges } from '../outbox/inspect.ts'
+import type { Preview, SendingDecision } from '../outbox/preview.ts'
 import { type ListedToken, listTokens } from '../serve/access/tokens.ts'
-import type { OperatorContext } from './context.ts'
+
+export type OperatorContext = {
+  readonly config: Pick<Config, 'host' | 'port' | 'adminToken' | 'timeZone'>
+  readonly log: Logger
+  readonly database: Database
+  /** What `status --json` prints. */
+  readStatus(): Promise<StatusFacts>
+  /** Reports each call of the API in this process. */
+  onCall(listener: (call: CallRecord) => void): void
+  /** The request after a decision about a change, as the API shows its record now; null: the change does not exist. */
+  previewDecision(id: string, what: SendingDecision): Promise<Preview | null>
+  readonly queue: {
+    /** Is the backend there? @throws BoatMirrorError QUEUE_* */
+    ping(): Promise<void>
+    /** Opens a queue; while the backend is unavailable, the queue refuses all calls. */
+    openQueue(
+      name: string,
+    ): Promise<{ getJobCounts(): Promise<Readonly<Record<string, number>>>; close(): Promise<void> }>
+  }
+  readonly queueNames: readonly string[]
+  readonly version: string
+}
+
+/** Reads again only when the last successful read began more than `maxAgeMs` ago. A failure is not kept. */
+export function sharedRead<T>(
+  read: () => Promise<T>,
+  maxAgeMs: number,
+  now: () => number = Date.now,
+): () => Promise<T> {
+  let last: { readonly result: Promise<T>; readonly at: number } | undefined
+  return () => {
+    if (last !== undefined && now() - last.at < maxAgeMs) return last.result
+    const mine = { result: read(), at: now() }
+    last = mine
+    mine.result.catch(() => {
+      if (last === mine) last = undefined // the caller gets the error; the next one reads again
+    })
+    return mine.result
+  }
+}
 
 export type PageFacts = {
   /** The database's clock. */

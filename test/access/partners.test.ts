@@ -3,7 +3,7 @@
 
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { goneRoles } from '../../src/inspect/gone-roles.ts'
+import { goneRoles } from '../../src/inspect/feed.ts'
 import { grantCompanies, listCompanyGrants, revokeCompanies } from '../../src/serve/access/company-access.ts'
 import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
 import { feedSettled } from '../helpers/rows.ts'

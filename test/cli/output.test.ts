@@ -3,17 +3,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exitCodeOfCheck } from '../../src/cli/check-sync.ts'
+import { refusalWords } from '../../src/cli/commands/push.ts'
 import { runsTable } from '../../src/cli/commands/runs.ts'
 import { scheduleTable } from '../../src/cli/commands/schedule.ts'
 import { advice, exitCodeOfSync, outcomeTable } from '../../src/cli/outcome.ts'
 import { createProgram } from '../../src/cli/program.ts'
-import { refusalWords } from '../../src/cli/refusal-words.ts'
 import { parseSandboxFile } from '../../src/cli/sandbox/file.ts'
 import { oneLine, table, widthOf } from '../../src/cli/terminal/output.ts'
 import { lineView } from '../../src/cli/terminal/progress.ts'
-import { asCalled, commandNames } from '../../src/hints.ts'
 import { quarantinedOf, runLine } from '../../src/inspect/outcome.ts'
 import type { Run } from '../../src/sync/runs/runs.ts'
+import { asCalled, commandNames } from '../../src/text.ts'
 
 const run = (facts: Partial<Run>): Run => ({
   id: '7',

@@ -2,7 +2,7 @@
 
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { webhookConsumer } from '../../src/inspect/webhook.ts'
+import { webhookConsumer } from '../../src/inspect/feed.ts'
 import { fingerprint } from '../../src/messages/post.ts'
 import { noteDelivery } from '../../src/mirror/webhook-deliveries.ts'
 import { feedSettled, type Mirror, openMirror } from '../helpers/rows.ts'

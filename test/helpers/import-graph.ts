@@ -31,16 +31,13 @@ const foundation = [
   'log',
   'clock',
   'date-time',
+  'addresses',
   'decimal',
-  'lazy',
   'memo',
   'near-names',
   'text',
   'format',
-  'hints',
-  'hosts',
   'json',
-  'process-name',
   'service',
 ]
 const withSettings = ['cli', 'index', 'library', 'app', 'jobs', 'web', 'serve']
@@ -60,13 +57,9 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   clock: ['date-time'],
   'date-time': [],
   decimal: [],
-  hints: [],
-  hosts: [],
   json: ['decimal', 'errors'],
-  lazy: [],
   memo: [],
   'near-names': ['errors'],
-  'process-name': [],
   service: ['errors', 'log'],
 }
 

@@ -2,8 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { readConfig } from '../../src/config.ts'
-import { type Estimate, estimateOf } from '../../src/inspect/estimate.ts'
-import type { OpenRun, OpenWork } from '../../src/inspect/open-work.ts'
+import { type Estimate, estimateOf, type OpenRun, type OpenWork } from '../../src/inspect/estimate.ts'
 
 const settings = readConfig({ READ_ECONOMY: 'off' }, '/nonexistent')
 

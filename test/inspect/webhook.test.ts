@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { connectionsOf } from '../../src/inspect/connections.ts'
-import { type WebhookStatus, webhookText } from '../../src/inspect/webhook.ts'
+import { type WebhookStatus, webhookText } from '../../src/inspect/receivers.ts'
 import { statusFacts } from './status-facts.ts'
 
 const now = new Date('2030-01-01T12:00:00Z')

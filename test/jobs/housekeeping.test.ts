@@ -2,7 +2,7 @@
 
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
-import { runHousekeeping } from '../../src/jobs/housekeeping.ts'
+import { runHousekeeping } from '../../src/jobs/maintenance.ts'
 import { openMirror } from '../helpers/rows.ts'
 
 it('does everything else, whichever part of it fails, and names that one', async () => {

@@ -8,8 +8,14 @@ import { holdsPerson, streams } from '../../src/catalog/catalog.ts'
 import { readConfig } from '../../src/config.ts'
 import { assertKnownStreams } from '../../src/jobs/schedule.ts'
 import { nextPostMs } from '../../src/messages/post.ts'
-import { batchOf, bodyLimit, type ReadEntry, signedHeaders, testBody } from '../../src/messages/webhook/batch.ts'
-import { selectionOf } from '../../src/messages/webhook/selection.ts'
+import {
+  batchOf,
+  bodyLimit,
+  type ReadEntry,
+  selectionOf,
+  signedHeaders,
+  testBody,
+} from '../../src/messages/webhook/batch.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 

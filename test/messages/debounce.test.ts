@@ -6,8 +6,7 @@ import { parse } from 'yaml'
 import { streams } from '../../src/catalog/catalog.ts'
 import { alertKinds } from '../../src/inspect/attention-kinds.ts'
 import type { AttentionItem } from '../../src/inspect/status.ts'
-import { createDatabaseWatch } from '../../src/messages/alerts/database-watch.ts'
-import { type Condition, decide, type Subject } from '../../src/messages/alerts/debounce.ts'
+import { type Condition, createDatabaseWatch, decide, type Subject } from '../../src/messages/alerts/debounce.ts'
 import { bodyFor, messagesOf, testMessage } from '../../src/messages/alerts/message.ts'
 
 const start = Date.parse('2030-01-01T12:00:00Z')

@@ -2,7 +2,7 @@
 
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { consumerStatus } from '../../src/inspect/consumers.ts'
+import { consumerStatus } from '../../src/inspect/feed.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import { isFull } from '../helpers/extent.ts'
 import { feedSettled, type Mirror, openMirror, placeOf } from '../helpers/rows.ts'

@@ -2,7 +2,7 @@
 // table that has neither a key nor a replica identity.
 
 import { expect, it } from 'vitest'
-import { runHousekeeping } from '../../src/jobs/housekeeping.ts'
+import { runHousekeeping } from '../../src/jobs/maintenance.ts'
 import { openMirror, quiet } from '../helpers/rows.ts'
 
 it('lets every table of ours be updated and deleted, those of the queue and of the log included', async () => {

@@ -1,7 +1,7 @@
 // The commands that pages offer can be typed as shown.
 
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { commandRow } from '../../src/web/parts/commands.ts'
+import { commandRow } from '../../src/web/parts/frame.ts'
 import { layout } from '../../src/web/parts/html.ts'
 
 afterEach(() => {

@@ -3,8 +3,8 @@
 import { request } from 'node:http'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hostNameOf, isKnownHost, isOwnForm } from '../../src/hosts.ts'
-import { createGuesses, credentialIn, isToken } from '../../src/web/token.ts'
+import { hostNameOf, isKnownHost, isOwnForm } from '../../src/addresses.ts'
+import { createGuesses, credentialIn, isToken } from '../../src/web/guard.ts'
 import { type BarePages, openBarePages } from './pages-rig.ts'
 
 const token = 'a-token-of-sixteen-and-more'

@@ -5,10 +5,10 @@ import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { unknownCompanies } from '../../serve/access/company-access.ts'
 import { createToken, listTokens, missingRole, type RoleTask, revokeToken } from '../../serve/access/tokens.ts'
-import { assertViewsGuarded, changing } from '../access-changes.ts'
 import type { CommandContext, ExitCode, Json } from '../context.ts'
 import { jsonText, print, printJson, printNote, table } from '../terminal/output.ts'
 import { writeSecret } from '../terminal/unwritten.ts'
+import { assertViewsGuarded, changing } from './access.ts'
 
 type CreateFlags = Json & {
   readonly companies?: readonly string[]

@@ -1,8 +1,11 @@
-// `access`: roles that see only the rows of some companies, and nothing that has no company.
+// `access`: roles that see only the rows of some companies, and nothing that has no company; and the key of a boat's calendar.
 
+import { type Database, openDatabase } from '../../database/database.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
+import { unguardedViews } from '../../schema/company-policies.ts'
+import { createCalendarKey, revokeCalendarKey } from '../../serve/access/calendar-keys.ts'
 import {
   type CompanyGrant,
   findRole,
@@ -13,9 +16,9 @@ import {
 } from '../../serve/access/company-access.ts'
 import { isTokenRole } from '../../serve/access/tokens.ts'
 import { handOver } from '../../sync/partners.ts'
-import { assertViewsGuarded, changing } from '../access-changes.ts'
-import type { CommandContext, Json } from '../context.ts'
-import { print, printJson, printNote, table } from '../terminal/output.ts'
+import { type CommandContext, type Json, present } from '../context.ts'
+import { jsonText, print, printJson, printNote, table } from '../terminal/output.ts'
+import { writeSecret } from '../terminal/unwritten.ts'
 
 async function assertRestrictable(db: Queryable, role: string): Promise<void> {
   if (await isTokenRole(db, role))
@@ -91,4 +94,63 @@ export async function runList(context: CommandContext, { json }: Json): Promise<
       grants.map((grant) => [grant.role, grant.companies.join(', '), instant(grant.grantedAt), faultOf(grant)]),
     ),
   )
+}
+
+/** Runs in one transaction past a pooler, as the role in DATABASE_URL, which is to own the tables. */
+export async function changing<T>(context: CommandContext, change: (db: Queryable) => Promise<T>): Promise<T> {
+  await using opened = await context.openDatabase()
+  const database: Database = openDatabase({
+    url: opened.directUrl,
+    applicationName: 'boat-mirror access',
+    max: 1,
+    log: context.log,
+  })
+  try {
+    return await database.transaction(change)
+  } finally {
+    await database.close()
+  }
+}
+
+/**
+ * Checks that views show rows by company. @throws BoatMirrorError DATABASE_PRIVILEGE when one would show all rows to
+ * all roles.
+ */
+export async function assertViewsGuarded(db: Queryable): Promise<void> {
+  const [view] = await unguardedViews(db)
+  if (view === undefined) return
+  throw new BoatMirrorError(
+    'DATABASE_PRIVILEGE',
+    `The view ${view} does not belong to role boat_mirror_views, so it would show all companies.`,
+    {
+      remedy:
+        'As a role that may create roles, run: create role boat_mirror_views nologin; grant boat_mirror_views to the owner of the tables. Then run as the owner: boat-mirror migrate',
+    },
+  )
+}
+
+export async function runCalendar(
+  context: CommandContext,
+  resource: string,
+  { revoke, json }: Json & { readonly revoke: boolean },
+): Promise<void> {
+  if (revoke) return await revokeKey(context, resource, json)
+  const { host, port } = context.config.serveListen
+  const shown = host.includes(':') ? `[${host}]` : host
+  await changing(context, async (db) => {
+    const created = await createCalendarKey(db, resource)
+    const key = present(created, `resource ${resource} in the mirror`, 'report fleet lists the resources.')
+    const address = `http://${shown}:${port}/calendars/${encodeURIComponent(resource)}.ics?key=${key}`
+    await writeSecret(json ? jsonText({ resource, address, key }) : address)
+  })
+  if (!json) printNote('The key is not shown again. Earlier keys no longer open this calendar.')
+}
+
+async function revokeKey(context: CommandContext, resource: string, json: boolean): Promise<void> {
+  if (!(await changing(context, (db) => revokeCalendarKey(db, resource))))
+    throw new BoatMirrorError('NOT_FOUND', `The calendar of resource ${resource} has no key.`, {
+      remedy: `Create one with: boat-mirror access calendar ${resource}`,
+    })
+  if (json) return printJson({ resource, address: null, key: null })
+  print(`The calendar of resource ${resource} no longer has a key.`)
 }

@@ -18,11 +18,9 @@ import {
 } from '../../outbox/inspect.ts'
 import type { Status } from '../../outbox/states.ts'
 import type { DecidedBy } from '../../sync/decisions.ts'
-import { type CommandContext, type Json, type OpenedDatabase, present } from '../context.ts'
-import { decidedBy, type Expected } from '../decided-by.ts'
-import { refusalWords } from '../refusal-words.ts'
+import { type CommandContext, decidedBy, type Expected, type Json, type OpenedDatabase, present } from '../context.ts'
 import { oneLine, print, printJson, printText, table } from '../terminal/output.ts'
-import { changesTable } from './push.ts'
+import { changesTable, refusalWords } from './push.ts'
 
 type ListOptions = { readonly status: readonly Status[]; readonly aggregate?: string; readonly limit: number }
 

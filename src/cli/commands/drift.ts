@@ -2,13 +2,11 @@
 // `acknowledge`: the new fields are known.
 
 import { existingStream } from '../../catalog/catalog.ts'
-import { instant } from '../../format.ts'
-import { rentalDoubts } from '../../inspect/report-queries.ts'
+import { count, counted, instant } from '../../format.ts'
+import { newestRentals, type RentalDoubts, rentalDoubts } from '../../inspect/report-queries.ts'
 import { decideStream } from '../../sync/decisions.ts'
 import { readDrift } from '../../sync/unknown-fields.ts'
-import type { CommandContext, Json } from '../context.ts'
-import { decidedBy } from '../decided-by.ts'
-import { statusLines } from '../rental-doubts.ts'
+import { type CommandContext, decidedBy, type Json } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 
 export async function runDrift(context: CommandContext, { json }: Json): Promise<void> {
@@ -52,4 +50,30 @@ export async function runAcknowledge(context: CommandContext, name: string, { js
   const decision = await decideStream(opened.database.pool, 'acknowledge', stream, decidedBy({}))
   if (json) printJson({ decision: Number(decision), stream })
   else print(`The new fields of ${stream} no longer need attention.`)
+}
+
+type Amount = RentalDoubts['statuses'][number]['amounts'][number]
+
+const amountText = ({ currencies, totalToPay }: Amount): string =>
+  `${totalToPay ?? 'no amount'} ${currencies.join(' or ') || 'without currency'}`
+
+const rentalsOf = (rentals: number, { among }: RentalDoubts): string =>
+  `${counted(rentals, 'rental')}${among < newestRentals ? '' : ` of the newest ${count(among)}`}`
+
+/** How many rentals, and what amount, rest on a status that is not known. */
+export const statusLines = (doubts: RentalDoubts): readonly string[] =>
+  doubts.statuses.map(({ status, rentals, amounts }) => {
+    const what = status === null ? 'no status' : `the unknown status ${oneLine(status, 60)}`
+    const exclude = status === null ? '' : ' Name it in NOT_TAKING_PLACE if they do not.'
+    return `Counted as taking place: ${rentalsOf(rentals, doubts)} with ${what} (${amounts.map(amountText).join(', ')}).${exclude}`
+  })
+
+export function doubtLines(doubts: RentalDoubts): readonly string[] {
+  const rentals = doubts.currencies.reduce((sum, company) => sum + company.rentals, 0)
+  const companies = doubts.currencies.map(
+    ({ companyId, companyName, rentals: own }) =>
+      `${oneLine(companyName ?? `company ${companyId ?? '?'}`, 60)} ${count(own)}`,
+  )
+  const mixed = `Not added to others: ${rentalsOf(rentals, doubts)} with several currencies (${companies.join(', ')}).`
+  return [...(rentals === 0 ? [] : [mixed]), ...statusLines(doubts)]
 }

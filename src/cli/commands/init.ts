@@ -1,7 +1,9 @@
 // `init`: from a trial to production. Asks where API and database are, tries them as `check` does, and keeps in `.env` what
 // every later command needs.
 
-import { resolve } from 'node:path'
+import { execFile } from 'node:child_process'
+import { realpath } from 'node:fs/promises'
+import { basename, dirname, resolve } from 'node:path'
 import { readConfig } from '../../config.ts'
 import { openDatabaseServer } from '../../embedded/embedded-postgres.ts'
 import { BoatMirrorError } from '../../errors.ts'
@@ -10,7 +12,6 @@ import { checkEverything } from '../check-everything.ts'
 import { againstText, placesOf, replacedText, settingsToWrite } from '../check-settings.ts'
 import type { CommandContext, ExitCode } from '../context.ts'
 import { findingsText } from '../findings.ts'
-import { type GitState, gitStateOf } from '../git-state.ts'
 import { readSettingsFile, replaceSettings, variablesOf } from '../settings-file.ts'
 import { printNote, printText } from '../terminal/output.ts'
 
@@ -66,4 +67,35 @@ function noteOf(state: GitState): readonly string[] {
   if (state === 'open') return [`${name} is not ignored by git. Add it to .gitignore, or its secrets may be committed.`]
   if (state === 'unknown') return [`Could not find out whether git tracks ${name}. Make sure that it does not.`]
   return []
+}
+
+/** `none`: there is no git, or no repository around the file; `unknown`: git could not say. */
+export type GitState = 'tracked' | 'ignored' | 'open' | 'none' | 'unknown'
+
+/** What git does with a file, or with the target of a link. Runs git in the folder of the file. */
+export async function gitStateOf(path: string): Promise<GitState> {
+  const target = await realpath(path).catch(() => path) // a file that is not there is a link to nothing
+  const states = await Promise.all([...new Set([path, target])].map(stateOf))
+  const gravest: readonly GitState[] = ['tracked', 'unknown', 'open', 'ignored']
+  return gravest.find((state) => states.includes(state)) ?? 'none'
+}
+
+async function stateOf(path: string): Promise<GitState> {
+  const tracked = await git(path, ['ls-files', '--error-unmatch'])
+  if (tracked === 0) return 'tracked'
+  if (tracked !== 1) return tracked
+  const ignored = await git(path, ['check-ignore', '--quiet'])
+  return ignored === 0 ? 'ignored' : ignored === 1 ? 'open' : ignored
+}
+
+/** Runs git on a file. @returns 0 for yes, 1 for no, else why there is no answer */
+function git(path: string, args: readonly string[]): Promise<0 | 1 | 'none' | 'unknown'> {
+  return new Promise((resolve) => {
+    const options = { cwd: dirname(path), env: { ...process.env, LC_ALL: 'C' } }
+    execFile('git', [...args, '--', basename(path)], options, (error, _stdout, stderr) => {
+      if (error === null) resolve(0)
+      else if (error.code === 1) resolve(1)
+      else resolve(String(error.code) === 'ENOENT' || /not a git repository/.test(stderr) ? 'none' : 'unknown')
+    })
+  })
 }

@@ -6,8 +6,7 @@ import { begin } from '../../database/session.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { decideStream, planOf } from '../../sync/decisions.ts'
 import { type PausedStream, pausedStreams } from '../../sync/due/stream-state.ts'
-import type { CommandContext, Json } from '../context.ts'
-import { decidedBy, type Expected } from '../decided-by.ts'
+import { type CommandContext, decidedBy, type Expected, type Json } from '../context.ts'
 import { print, printJson, printText } from '../terminal/output.ts'
 
 type Options = Json & Expected & { readonly dryRun: boolean }

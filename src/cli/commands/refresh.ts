@@ -4,16 +4,16 @@ import { existingStream } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { type Outcome, quarantinedOf, runFacts } from '../../inspect/outcome.ts'
-import { workOn } from '../../jobs/sync-now.ts'
+import { workOn } from '../../jobs/worker.ts'
 import { askRefresh, findRefresh } from '../../sync/due/refreshes.ts'
 import { streamsToSync } from '../../sync/plan.ts'
 import { preflight } from '../../sync/preflight.ts'
 import { quarantineTotals } from '../../sync/quarantine.ts'
 import type { CommandContext, ExitCode, Json } from '../context.ts'
 import { advice, exitCodeOfSync, outcomeTable } from '../outcome.ts'
-import { recordKey } from '../record-key.ts'
 import { print, printJson, printText } from '../terminal/output.ts'
 import { watchRequest } from '../terminal/progress.ts'
+import { recordKey } from './explain.ts'
 
 type Options = Json & { readonly wait: boolean }
 type Wanted = { readonly stream: StreamDef; readonly key: Readonly<Record<string, string>> | null }

@@ -11,8 +11,15 @@ import { decideStream, findDecision, planOf } from '../../sync/decisions.ts'
 import { preflight } from '../../sync/preflight.ts'
 import { findRun, listRuns, type Run } from '../../sync/runs/runs.ts'
 import { heldKeyPage } from '../../sync/runs/sweeps.ts'
-import { type CommandContext, type ExitCode, type Json, type OpenedApp, present } from '../context.ts'
-import { decidedBy, type Expected } from '../decided-by.ts'
+import {
+  type CommandContext,
+  decidedBy,
+  type ExitCode,
+  type Expected,
+  type Json,
+  type OpenedApp,
+  present,
+} from '../context.ts'
 import { exitCodeOfSync } from '../outcome.ts'
 import {
   type Columns,

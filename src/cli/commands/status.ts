@@ -12,10 +12,10 @@ import type { StreamStatus } from '../../inspect/streams.ts'
 import { verdictOf } from '../../inspect/verdict.ts'
 import { stringifyJson } from '../../json/plain.ts'
 import type { CommandContext, ExitCode } from '../context.ts'
-import { doubtLines } from '../rental-doubts.ts'
 import { knownSandbox } from '../sandbox/file.ts'
 import { type Columns, fittingTable, lineWidth, oneLine, print, printText, table } from '../terminal/output.ts'
 import { write } from '../terminal/unwritten.ts'
+import { doubtLines } from './drift.ts'
 
 type StatusOptions = {
   readonly json: boolean

@@ -3,7 +3,7 @@
 import { existingStream } from '../../catalog/catalog.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { type Outcome, quarantinedOf, runFacts } from '../../inspect/outcome.ts'
-import { syncNow } from '../../jobs/sync-now.ts'
+import { syncNow } from '../../jobs/worker.ts'
 import { pausedStreams } from '../../sync/due/stream-state.ts'
 import { pausedText, streamsToSync, withoutPaused } from '../../sync/plan.ts'
 import { preflight } from '../../sync/preflight.ts'

@@ -1,9 +1,10 @@
-// `webhook`: tries the receiver, shows what was sent to it, and sends it again.
+// `webhook` and `alert`: try the receivers, show what was sent to the webhook, and send it again.
 
 import type { Config } from '../../config.ts'
 import { hurrySender, type SenderName } from '../../database/senders.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { instant } from '../../format.ts'
+import { bodyFor, testMessage } from '../../messages/alerts/message.ts'
 import { createPost, fingerprint } from '../../messages/post.ts'
 import { signedHeaders, testBody } from '../../messages/webhook/batch.ts'
 import { newMessageId } from '../../messages/webhook/batch-store.ts'
@@ -83,4 +84,25 @@ export async function runReplay(
   if (json) return printJson({ from: cursor })
   const place = cursor === null ? 'all changes in the log' : `all changes after ${cursor}`
   print(`The worker sends ${place} to the webhook again, as new calls.`)
+}
+
+export async function runAlert(context: CommandContext): Promise<void> {
+  const { config, signal } = context
+  const { alertUrl: address, api } = config
+  if (address === null)
+    throw new BoatMirrorError('USAGE', 'ALERT_URL is not set, so there is no receiver.', {
+      remedy:
+        'Set it to the address of an incoming webhook of Slack or Mattermost, a workflow of Teams, or your own receiver.',
+    })
+  const post = createPost({ variable: 'ALERT_URL', address, proxies: api.proxies })
+  const place = api.baseUrl === null ? 'the sandbox' : new URL(api.baseUrl).host
+  try {
+    const result = await post.send(bodyFor(address, testMessage(place, new Date())), {}, signal)
+    if (result.kind !== 'accepted')
+      throw new BoatMirrorError('MESSAGE_REFUSED', `The receiver did not accept the message: ${result.error}`)
+    await hurry(context, 'alert', address)
+    print(`${shownReceiver(address)} accepted the message.`)
+  } finally {
+    await post.close()
+  }
 }

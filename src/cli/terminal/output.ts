@@ -1,11 +1,11 @@
-// What is written to stdout and stderr: aligned tables without lines or colour, texts, JSON.
+// What is written to stdout and stderr: aligned tables without lines or colour, texts, JSON, the error that ended a command.
 
 import Table from 'cli-table3'
+import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { count } from '../../format.ts'
-import { asCalled } from '../../hints.ts'
 import { stringifyJson } from '../../json/plain.ts'
-import type { Logger } from '../../log.ts'
-import { oneLine, withoutControls } from '../../text.ts'
+import { createLogger, type Logger } from '../../log.ts'
+import { asCalled, oneLine, withoutControls } from '../../text.ts'
 
 export { oneLine } from '../../text.ts'
 
@@ -141,3 +141,26 @@ export const jsonText = (value: unknown): string => stringifyJson(value, 2)
 
 /** Writes a value as JSON to stdout. */
 export const printJson = (value: unknown): void => print(jsonText(value))
+
+/**
+ * Reports the error that ended a command: on a terminal its message, then the remedy; else a line of the log. For a
+ * bug, also the stack.
+ */
+export function printError(thrown: unknown): void {
+  const error = thrown instanceof BoatMirrorError ? thrown : faultOf(thrown)
+  const { code, message, remedy } = error
+  const isDebugging = process.env.LOG_LEVEL === 'debug' || process.env.LOG_LEVEL === 'trace'
+  const stack = code === 'INTERNAL' && isDebugging && thrown instanceof Error ? thrown.stack : undefined
+  if (process.stderr.isTTY === true) {
+    printNote([`boat-mirror: ${message} [${code}]`, remedy, stack].filter((part) => part !== undefined).join('\n'))
+    return
+  }
+  const typed = (text: string): string => asCalled(text, process.env)
+  createLogger('fatal').fatal(
+    { event: 'command_failed', code, remedy: remedy === undefined ? undefined : typed(remedy), stack },
+    typed(message),
+  )
+}
+
+const faultOf = (thrown: unknown): BoatMirrorError =>
+  new BoatMirrorError('INTERNAL', messageOf(thrown), { remedy: 'Report it with the output of LOG_LEVEL=debug.' })

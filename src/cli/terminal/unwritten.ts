@@ -5,7 +5,7 @@ import { fstatSync, readSync, statSync } from 'node:fs'
 import { devNull } from 'node:os'
 import { BoatMirrorError } from '../../errors.ts'
 import { withoutControls } from '../../text.ts'
-import { printError } from '../print-error.ts'
+import { printError } from './output.ts'
 
 /** Whether what is printed is the result, as of help, or a report of work: each command says so. */
 export const printed = { isResult: true }

@@ -36,7 +36,7 @@ export function addAccess(program: Usage): void {
     .description("print the address of a boat's calendar with a new key, and revoke the previous key")
     .argument('<resource>', 'resources.id')
     .option('--revoke', 'revoke the key without creating one; then nobody can read the calendar', false)
-    .prints(() => import('../commands/access-calendar.ts'), 'runCalendar', quiet)
+    .prints(() => import('../commands/access.ts'), 'runCalendar', quiet)
 }
 
 function addTokens(access: Usage): void {

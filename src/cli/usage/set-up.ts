@@ -39,7 +39,7 @@ export function addSetUp(program: Usage): void {
     .command('alert')
     .description('send a message to ALERT_URL, as a worker does when something starts to need your attention')
     .requiredOption('--test', 'send a test message')
-    .runs(() => import('../commands/alert.ts'), 'runAlert', quiet)
+    .runs(() => import('../commands/webhook.ts'), 'runAlert', quiet)
   addWebhook(program)
   addAccess(program)
   addPrivacy(program)
@@ -56,7 +56,7 @@ export function addSetUp(program: Usage): void {
   moved
     .command('api')
     .description('the API that filled this database has the address in API_BASE_URL now')
-    .prints(() => import('../commands/moved.ts'), 'runApi', quiet)
+    .prints(() => import('../commands/migrate.ts'), 'runApi', quiet)
   moved
     .command('database')
     .description(
@@ -64,7 +64,7 @@ export function addSetUp(program: Usage): void {
     )
     .addArgument(new Argument('<state>', 'whether it sends nothing any more, or lives on').choices(['gone', 'lives']))
     .option('--undetected', 'nothing in the database shows that it is a copy: a volume snapshot, a branch', false)
-    .prints(() => import('../commands/moved.ts'), 'runDatabase', quiet)
+    .prints(() => import('../commands/migrate.ts'), 'runDatabase', quiet)
   addSandbox(program)
   const db = program
     .command('db')

@@ -1,8 +1,15 @@
 // BullMQ on Postgres. The queue has a separate pool.
 
 import { createPostgresBackend, Queue, Worker } from 'bullmq'
-import { listening, processorOf, queueOptions, running, workerOptions } from '../bull-worker.ts'
-import type { BackendOptions, QueueBackend } from '../queues.ts'
+import {
+  type BackendOptions,
+  listening,
+  processorOf,
+  type QueueBackend,
+  queueOptions,
+  running,
+  workerOptions,
+} from '../queues.ts'
 import { postgresQueueError, quietly, untilReady } from './backend-ready.ts'
 import { bullPool, schema } from './queue-tables.ts'
 

@@ -4,9 +4,17 @@ import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { withDeadline } from '../../clock.ts'
 import type { BoatMirrorError } from '../../errors.ts'
-import { listening, processorOf, queueOptions, running, workerOptions } from '../bull-worker.ts'
 import { quietly, untilReady } from '../postgres/backend-ready.ts'
-import type { BackendOptions, BackendRisk, QueueBackend } from '../queues.ts'
+import {
+  type BackendOptions,
+  type BackendRisk,
+  listening,
+  processorOf,
+  type QueueBackend,
+  queueOptions,
+  running,
+  workerOptions,
+} from '../queues.ts'
 import { keptMs, probeRedis, redisError } from './probe.ts'
 
 type Closable = { close(force?: boolean): Promise<void> }

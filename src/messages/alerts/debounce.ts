@@ -48,3 +48,18 @@ export function decide(known: readonly Condition[], present: readonly Subject[],
     over: next.filter(({ goneSince }) => goneSince !== null && isSteady(goneSince)),
   }
 }
+
+/** Sends these conditions; false: the receiver did not accept the message. */
+type Tell = (conditions: readonly Condition[], state: 'begun' | 'over') => Promise<boolean>
+
+/** Makes the look: called with whether the database is out at this moment. */
+export function createDatabaseWatch(tell: Tell): (isOut: boolean, now: Date) => Promise<void> {
+  let known: readonly Condition[] = []
+  return async (isOut, now) => {
+    const decision = decide(known, isOut ? [{ kind: 'database', about: '' }] : [], now)
+    known = decision.known
+    if (decision.begun.length > 0 && (await tell(decision.begun, 'begun')))
+      known = known.map((condition) => ({ ...condition, told: true }))
+    if (decision.over.length > 0 && (await tell(decision.over, 'over'))) known = []
+  }
+}

@@ -5,11 +5,10 @@ import { randomUUID } from 'node:crypto'
 import type { PoolClient } from 'pg'
 import type { Database } from '../../database/database.ts'
 import { holdLease, type Lease, noteDelivered } from '../../database/senders.ts'
-import { webhookConsumer } from '../../inspect/webhook.ts'
+import { webhookConsumer } from '../../inspect/feed.ts'
 import { placeOf } from '../../mirror/follow.ts'
 import type { Privacy } from '../../privacy/privacy.ts'
-import { batchOf, batchSize, type ReadEntry } from './batch.ts'
-import type { Selection } from './selection.ts'
+import { batchOf, batchSize, type ReadEntry, type Selection } from './batch.ts'
 
 export type StoredBatch = {
   readonly id: string

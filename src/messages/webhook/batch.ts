@@ -2,6 +2,7 @@
 // and their signatures by Standard Webhooks. Pure.
 
 import { Webhook } from 'standardwebhooks'
+import { holdsPerson, streams } from '../../catalog/catalog.ts'
 import { changeText, type FeedEntry } from '../../mirror/follow.ts'
 
 /** Changes in one call at most: few enough that a receiver handles them within its time limit. */
@@ -58,4 +59,26 @@ export function signedHeaders(
     'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1_000)),
     'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, sentAt, body)).join(' '),
   }
+}
+
+/** Streams to send, each with the members of a diff to omit. */
+export type Selection = Readonly<Record<string, readonly string[]>>
+
+/**
+ * Named streams are sent whole. With none named, all except documents are sent, without personal columns and payloads
+ * that hold a person.
+ */
+export function selectionOf(named: readonly string[] | null): Selection {
+  if (named !== null) return Object.fromEntries(named.map((name) => [name, []]))
+  return Object.fromEntries(
+    streams
+      .filter((stream) => stream.document !== true)
+      .map((stream) => [
+        stream.name,
+        [
+          ...stream.columns.filter((column) => column.personal === true).map((column) => column.name),
+          ...(holdsPerson(stream) ? ['_payload'] : []),
+        ],
+      ]),
+  )
 }

@@ -6,7 +6,7 @@ import type { Database } from '../../database/database.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { sqlStateOf } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
-import { webhookConsumer } from '../../inspect/webhook.ts'
+import { webhookConsumer } from '../../inspect/feed.ts'
 import { changesChannel } from '../../mirror/change-notifier.ts'
 import { placeBefore } from '../../mirror/webhook-deliveries.ts'
 

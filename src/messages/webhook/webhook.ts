@@ -12,12 +12,10 @@ import type { Logger } from '../../log.ts'
 import { changesChannel } from '../../mirror/change-notifier.ts'
 import { noteDelivery } from '../../mirror/webhook-deliveries.ts'
 import type { Privacy } from '../../privacy/privacy.ts'
-import { processLife } from '../../process-name.ts'
-import { service } from '../../service.ts'
+import { processLife, service } from '../../service.ts'
 import { createPost, fingerprint, nextPostMs, type PostResult } from '../post.ts'
-import { batchSize, signedHeaders } from './batch.ts'
+import { batchSize, selectionOf, signedHeaders } from './batch.ts'
 import { acknowledge, giveUp, nextBatch, type StoredBatch } from './batch-store.ts'
-import { selectionOf } from './selection.ts'
 
 type WebhookOptions = {
   readonly url: string

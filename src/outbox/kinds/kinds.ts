@@ -1,15 +1,15 @@
-// Which kind of write an operation is.
+// Which kind of write an operation is; and the simplest kind, removal.
 
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { WriteDef } from '../../catalog/types.ts'
-import { addition } from './addition.ts'
-import { assignment } from './assignment.ts'
-import { document } from './document.ts'
+import { responseOf } from '../outcome.ts'
+import { isAbsent, rootOf } from '../reads.ts'
+import { assignment, document } from './at-most-one.ts'
+import { addition, userCreation } from './creation.ts'
 import type { Kind } from './kind.ts'
-import { removal } from './removal.ts'
 import { rentalCreation } from './rental-creation.ts'
+import { done, notTaken, one, readWritten, took } from './shared.ts'
 import { update } from './update.ts'
-import { userCreation } from './user-creation.ts'
 
 const kinds: Readonly<Record<WriteDef['kind'], (write: WriteDef) => Kind>> = {
   update: () => update,
@@ -22,3 +22,36 @@ const kinds: Readonly<Record<WriteDef['kind'], (write: WriteDef) => Kind>> = {
 
 /** The kind of a write operation. */
 export const kindOf = (write: WriteDef): Kind => kinds[write.kind](write)
+
+export const removal: Kind = {
+  prepare: async (_, { params }) => ({
+    kind: 'prepared',
+    params,
+    body: {},
+    applied: {},
+    evidence: {},
+    warnings: [],
+  }),
+
+  verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
+
+  decide: (_write, _sent, found) => (found?.length === 0 ? took(null) : notTaken),
+
+  finish: async ({ context, change }, { params, warnings }, { response }) => {
+    const { write } = change
+    const settled = done(change, params)
+    const stream = streamNamed(write.stream)
+    const keys = [settled.recordKey ?? []]
+    return {
+      ...settled,
+      response,
+      warnings,
+      mirror: { tombstones: [{ stream, keys, source: write.endpoint, readAt: context.clock.now() }] },
+      // Nothing is left to be read again of an aggregate whose root is gone.
+      rootId: rootOf(write).stream === stream ? null : settled.rootId,
+    }
+  },
+
+  refused: async (delivery, sent, error) =>
+    isAbsent(error) ? await removal.finish(delivery, sent, { response: responseOf(error), seen: null }) : null,
+}

@@ -3,9 +3,9 @@
 
 import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { isLoopback } from '../../addresses.ts'
 import type { AuthSetting } from '../../config.ts'
 import type { Queryable } from '../../database/sql.ts'
-import { isLoopback } from '../../hosts.ts'
 import type { Caller } from '../types.ts'
 import { type CredentialSource, challenge, credentialIn } from './credential.ts'
 import { type Limit, requestLimit, wrongTokenLimit } from './limit.ts'

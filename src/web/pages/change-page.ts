@@ -6,13 +6,21 @@ import { count, counted, instant, relative } from '../../format.ts'
 import type { ChangeInfo, neighboursOf } from '../../outbox/inspect.ts'
 import { kindOf } from '../../outbox/kinds/kinds.ts'
 import type { Decision } from '../../sync/decisions.ts'
-import { changeActions } from '../actions.ts'
 import { openStates, type PageFacts } from '../page-facts.ts'
-import { commandRow } from '../parts/commands.ts'
-import { decisionSections } from '../parts/decisions.ts'
-import { cell, frame, headline, listing, type PageContext, type Section, stateBadge, table } from '../parts/frame.ts'
+import { changeActions, decisionSections } from '../parts/decisions.ts'
+import {
+  cell,
+  changeTones,
+  commandRow,
+  frame,
+  headline,
+  listing,
+  type PageContext,
+  type Section,
+  stateBadge,
+  table,
+} from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
-import { changeTones } from '../parts/tones.ts'
 
 /** The states of changes, those that need you first; and what each means. */
 const stateMeanings = {

@@ -9,7 +9,7 @@ import type { ChangeInfo, neighboursOf } from '../../outbox/inspect.ts'
 import type { Preview } from '../../outbox/preview.ts'
 import type { Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'
-import type { ActionName } from '../actions.ts'
+import type { ActionName } from '../parts/decisions.ts'
 import { cell, frame, headline, listing, type PageContext, type Section, type Tone, table } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 

@@ -3,8 +3,7 @@
 import { count, counted, duration } from '../../format.ts'
 import { historyShown, type KeptDay } from '../../inspect/streams.ts'
 import type { PageFacts } from '../page-facts.ts'
-import { streamLink } from '../parts/commands.ts'
-import { cell, type Section, table } from '../parts/frame.ts'
+import { cell, type Section, streamLink, table } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { type DayBar, dayStrip } from '../parts/plots.ts'
 

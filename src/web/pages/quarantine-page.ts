@@ -6,8 +6,7 @@ import { count, counted, instant, relative } from '../../format.ts'
 import type { QuarantineFacts } from '../../sync/quarantine.ts'
 import { oneLine } from '../../text.ts'
 import type { PageFacts } from '../page-facts.ts'
-import { commandRow, streamLink } from '../parts/commands.ts'
-import { cell, frame, headline, type PageContext, table } from '../parts/frame.ts'
+import { cell, commandRow, frame, headline, type PageContext, streamLink, table } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 
 /** The reason may quote a record of a person: the page then names the command that shows it. */

@@ -5,11 +5,9 @@ import { planFacts, type RunDetails } from '../../inspect/runs.ts'
 import type { Decision } from '../../sync/decisions.ts'
 import { countNames, type Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'
-import { commandRow, streamLink } from '../parts/commands.ts'
 import { decisionSections } from '../parts/decisions.ts'
-import { cell, frame, headline, listing, type PageContext } from '../parts/frame.ts'
+import { cell, commandRow, frame, headline, listing, type PageContext, runTones, streamLink } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
-import { runTones } from '../parts/tones.ts'
 
 const countsOf = (run: Run): readonly Html[] =>
   countNames

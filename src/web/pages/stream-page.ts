@@ -5,13 +5,22 @@ import type { StreamDetails } from '../../inspect/streams.ts'
 import type { Decision } from '../../sync/decisions.ts'
 import type { Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'
-import type { ActionName } from '../actions.ts'
 import type { PageFacts } from '../page-facts.ts'
-import { commandRow, streamLink } from '../parts/commands.ts'
-import { decisionSections } from '../parts/decisions.ts'
-import { cell, frame, headline, listing, type PageContext, stateBadge, type Tone } from '../parts/frame.ts'
+import { type ActionName, decisionSections } from '../parts/decisions.ts'
+import {
+  cell,
+  commandRow,
+  frame,
+  freshnessTones,
+  headline,
+  listing,
+  type PageContext,
+  runTones,
+  stateBadge,
+  streamLink,
+  type Tone,
+} from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
-import { freshnessTones, runTones } from '../parts/tones.ts'
 import { keptStrip, keptText } from './kept.ts'
 import { quarantineTable } from './quarantine-page.ts'
 import { askerOf, kindOf } from './run-page.ts'

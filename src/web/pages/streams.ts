@@ -6,10 +6,9 @@ import { about, count, counted, duration, instant, relative } from '../../format
 import type { FinishedRun, RunningRun } from '../../inspect/runs.ts'
 import type { Freshness, StreamFreshness, StreamStatus } from '../../inspect/streams.ts'
 import { type PageFacts, runsShown } from '../page-facts.ts'
-import { streamLink } from '../parts/commands.ts'
+import { freshnessTones, runTones, streamLink } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { type Bar, sparkBars } from '../parts/plots.ts'
-import { freshnessTones, runTones } from '../parts/tones.ts'
 import { progressOf } from './work.ts'
 
 const runTitle = (run: FinishedRun): string =>

@@ -1,10 +1,9 @@
 // The page of the webhook: whether the receiver accepts what it is sent, and the last attempts to deliver a call. Pure.
 
 import { count, counted, duration, instant, relative } from '../../format.ts'
-import { type WebhookStatus, webhookText } from '../../inspect/webhook.ts'
+import { type WebhookStatus, webhookText } from '../../inspect/receivers.ts'
 import type { ListedDelivery } from '../../mirror/webhook-deliveries.ts'
-import { commandRow } from '../parts/commands.ts'
-import { cell, frame, headline, listing, type PageContext, stateBadge, type Tone } from '../parts/frame.ts'
+import { cell, commandRow, frame, headline, listing, type PageContext, stateBadge, type Tone } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 
 const tones: Readonly<Record<WebhookStatus['state'], Tone>> = {

@@ -7,9 +7,8 @@ import { timeLeft } from '../../inspect/estimate.ts'
 import type { RunningRun } from '../../inspect/runs.ts'
 import type { AttentionItem } from '../../inspect/status.ts'
 import type { PageFacts } from '../page-facts.ts'
-import { commandsHtml } from '../parts/commands.ts'
 import { decisionHint } from '../parts/decisions.ts'
-import type { PageContext, Section } from '../parts/frame.ts'
+import { commandsHtml, type PageContext, type Section } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 
 /** What needs attention, with the commands that help. */

@@ -1,10 +1,93 @@
-// The section of a page about one thing that leads to what can be decided about it, and says what was. Pure.
+// The decisions that pages offer, by state, with the texts for them; and the section of a page that leads to them and lists those that
+// were made. Pure.
 
 import { relative } from '../../format.ts'
-import type { Decision } from '../../sync/decisions.ts'
-import { type ActionName, actions } from '../actions.ts'
+import type { ChangeInfo } from '../../outbox/inspect.ts'
+import { type Event, transition } from '../../outbox/states.ts'
+import type { Decision, DecisionKind } from '../../sync/decisions.ts'
 import { cell, listing, type PageContext, type Section } from './frame.ts'
 import { type Html, html } from './html.ts'
+
+/** How the address of a decision ends. */
+export type ActionName =
+  | 'retry'
+  | 'cancel'
+  | 'local'
+  | 'remote'
+  | 'took-effect'
+  | 'did-not'
+  | 'release'
+  | 'pause'
+  | 'resume'
+  | 'acknowledge'
+
+type Action = {
+  readonly what: DecisionKind
+  readonly button: string
+  /** In one sentence. */
+  readonly does: string
+}
+
+export const actions: Readonly<Record<ActionName, Action>> = {
+  retry: {
+    what: 'retry',
+    button: 'Send again',
+    does: 'The change is queued again. It is sent as shown below, unless the API shows other values by then.',
+  },
+  cancel: { what: 'cancel', button: 'Cancel the change', does: 'The change is not sent. You can send it again later.' },
+  local: {
+    what: 'local',
+    button: 'Take this change',
+    does: 'The change overwrites what the API shows. If the API shows other values by then, the change is in conflict again.',
+  },
+  remote: {
+    what: 'remote',
+    button: 'Keep what the API shows',
+    does: 'The fields in conflict keep the values that the API shows. The other fields of the change are sent.',
+  },
+  'took-effect': {
+    what: 'took_effect',
+    button: 'It took effect',
+    does: 'The change counts as done. A worker reads its result back from the API into the mirror.',
+  },
+  'did-not': {
+    what: 'did_not',
+    button: 'It had no effect: send again',
+    does: 'The change is sent again. If it did take effect, the API receives it twice.',
+  },
+  release: {
+    what: 'release',
+    button: 'Release the deletions',
+    does: 'A worker checks each deletion with the API and carries out those that the API confirms.',
+  },
+  pause: { what: 'pause', button: 'Pause', does: 'The stream is not read until you resume it.' },
+  resume: { what: 'resume', button: 'Resume', does: 'The stream is read again.' },
+  acknowledge: {
+    what: 'acknowledge',
+    button: 'Acknowledge new fields',
+    does: 'The new fields of the stream no longer need attention. Their values stay in _payload.',
+  },
+}
+
+/** The action that an address names, if there is one. */
+export const findAction = (name: string): ActionName | undefined =>
+  Object.hasOwn(actions, name) ? (name as ActionName) : undefined
+
+const ofChanges: readonly (readonly [ActionName, Event, ChangeInfo['status'] | null])[] = [
+  ['local', 'resolved-again', 'conflict'],
+  ['remote', 'resolved-again', 'conflict'],
+  ['took-effect', 'resolved-done', 'unknown'],
+  ['did-not', 'resolved-again', 'unknown'],
+  ['retry', 'retried', null],
+  ['cancel', 'canceled', null],
+]
+
+/** What can be decided about a change; `replaces`: it may be sent over what is there. */
+export const changeActions = (status: ChangeInfo['status'], replaces: boolean): readonly ActionName[] =>
+  ofChanges
+    .filter(([, event, only]) => transition(status, event) !== null && (only === null || only === status))
+    .map(([name]) => name)
+    .filter((name) => name !== 'local' || replaces)
 
 /** What came of a decision. */
 const outcomeOf = ({ doneAt, error }: Decision): string =>

@@ -1,6 +1,8 @@
-// What every page has around its sections: skip link, menu, the line of what has nothing to show. Pure.
+// What every page has around its sections: skip link, menu, the line of what has nothing to show; tables, states in their colours, and
+// commands with a button that copies them. Pure.
 
 import { instant } from '../../format.ts'
+import type { Freshness } from '../../inspect/streams.ts'
 import { type Html, html, layout } from './html.ts'
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'busy' | 'mute'
@@ -105,3 +107,69 @@ export const numberCell = (name: string, value: string): Html =>
 /** A state in its colour. */
 export const stateBadge = (tone: Tone, state: string | number): Html =>
   html`<span class="state ${tone}">${state}</span>`
+
+/** How fresh a stream is. */
+export const freshnessTones: Readonly<Record<Freshness, Tone>> = {
+  fresh: 'ok',
+  late: 'warn',
+  failing: 'bad',
+  unknown: 'mute',
+  reading: 'busy',
+  off: 'mute',
+}
+
+/** What came of a run. */
+export const runTones: Readonly<Record<string, Tone>> = {
+  running: 'busy',
+  done: 'ok',
+  partial: 'warn',
+  held: 'warn',
+  failed: 'bad',
+}
+
+/** The state of a change. */
+export const changeTones: Readonly<Record<string, Tone>> = {
+  queued: 'busy',
+  sending: 'busy',
+  blocked: 'warn',
+  conflict: 'warn',
+  unknown: 'warn',
+  failed: 'bad',
+  expired: 'mute',
+  canceled: 'mute',
+  done: 'ok',
+}
+
+const copyIcon = html`<svg width="14" height="14" viewBox="0 0 14 14" aria-hidden="true"><rect class="line" x="4" y="1" width="9" height="9" rx="2"/><path class="line" d="M2.5 4.5v6a2 2 0 0 0 2 2h5"/></svg>`
+
+/** One command, whole; the script shows its button. */
+const commandHtml = (command: string): Html =>
+  html`<span class="command"><code>${command}</code><button type="button" class="copy" data-copy="${command}" aria-label="Copy ${command}">${copyIcon}</button></span> `
+
+/** Where a page shows what a command would: of a run, a change or a quarantined record. */
+const pages: readonly (readonly [RegExp, string, string])[] = [
+  [/^boat-mirror runs (?:show|release) (\d+)$/, '/runs/', 'run'],
+  [/^boat-mirror changes show (\d+)$/, '/changes/', 'change'],
+  [/^boat-mirror quarantine (?:show )?(\d+)$/, '/quarantine/', 'quarantined record'],
+]
+
+/** Commands in a row, from the arguments of each. */
+export const commandRow = (commands: readonly string[]): Html =>
+  html`<p class="commands">${commands.map((each) => commandHtml(`boat-mirror ${each}`))}</p>`
+
+/** Whole commands in a row, then links to the pages of what they name, each once. */
+export function commandsHtml(commands: readonly string[], streams: readonly string[] = []): Html {
+  const links = new Map(streams.map((name) => [streamPath(name), name]))
+  for (const command of commands)
+    for (const [pattern, path, noun] of pages) {
+      const id = pattern.exec(command)?.[1]
+      if (id !== undefined) links.set(`${path}${id}`, `${noun} ${id}`)
+    }
+  return html`<p class="commands">${commands.map(commandHtml)}${[...links].map(([path, text]) => html`<a href="${path}">${text}</a> `)}</p>`
+}
+
+/** The page of a stream. */
+const streamPath = (name: string): string => `/streams/${name}`
+
+/** A link to the page of a stream. */
+export const streamLink = (name: string): Html => html`<a href="${streamPath(name)}">${name}</a>`

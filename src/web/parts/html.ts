@@ -1,6 +1,6 @@
 // HTML as values: everything put into a template is escaped unless it is HTML itself; and what stands around a page.
 
-import { asCalled } from '../../hints.ts'
+import { asCalled } from '../../text.ts'
 
 /** Markup that is safe to send as it is. */
 export type Html = { readonly markup: string }

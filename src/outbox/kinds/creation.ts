@@ -1,12 +1,39 @@
-// A new user: after a lost answer, the user with this e-mail and name that did not exist before. The list of users is
-// queried with several filters, because an API may compare exactly with the rewritten text it stored.
+// Creations that are found again by their content: what is added to a collection of a rental (options, payments, crew members), and a
+// new user.
 
 import { type JsonObject, textOf } from '../../api/wire/json.ts'
 import { normalText } from '../likeness.ts'
-import { idsOf, type LookUp, type Params, readFiltered } from '../reads.ts'
+import { idsOf, type LookUp, type Params, readCollection, readFiltered } from '../reads.ts'
 import type { Delivery, Kind } from './kind.ts'
 import { byIdentity, inFull, ownAmong, theNewOne } from './new-record.ts'
-import { finishMaking, preparedCreation, readWritten } from './shared.ts'
+import { finishMaking, goneOrAwaited, preparedCreation, readWritten } from './shared.ts'
+
+export const addition: Kind = {
+  makesRecord: true,
+  comparesExisting: true,
+
+  async prepare(delivery, given) {
+    const { context, change, signal } = delivery
+    const present = await readCollection(context, change.write, given.params, signal)
+    return present === null
+      ? await goneOrAwaited(delivery)
+      : preparedCreation(change.write, given, { ids: idsOf(present) })
+  },
+
+  async verify(delivery, sent) {
+    const { context, change, signal } = delivery
+    const found = await readCollection(context, change.write, sent.params, signal)
+    return found && (await ownAmong(delivery, sent, await inFull(delivery, sent, found)))
+  },
+
+  decide: (write, sent, found, timeZone) =>
+    found === null
+      ? { kind: 'gone' }
+      : theNewOne(found, sent, { ...byIdentity(write, sent, timeZone), what: 'new records', showsAll: true }),
+
+  finish: async (delivery, sent, effect) => finishMaking(delivery, sent, effect),
+  readBack: readWritten,
+}
 
 /** The spellings under which an API may keep a text: as it is, and without what it may take away. */
 const spellings = (text: string | undefined, rewritten: (text: string) => string): readonly string[] =>

@@ -1,11 +1,13 @@
-// A user for a rental: the rental shows the user, none, or another one, who can't be replaced.
+// Writes of what there is at most one of: the user of a rental, and a user's identity or licence.
 
 import { get } from '../../api/wire/json.ts'
 import { embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
+import { leftBehind } from '../outcome.ts'
 import { readRoot } from '../reads.ts'
 import { readValue, sameValue } from '../values.ts'
 import type { Kind } from './kind.ts'
 import {
+  answered,
   asSent,
   done,
   mirrored,
@@ -14,6 +16,7 @@ import {
   one,
   preparedCreation,
   readBack,
+  readWritten,
   rentalStatus,
   unverified,
 } from './shared.ts'
@@ -62,4 +65,33 @@ export const assignment: Kind = {
   },
 
   readBack: ({ context, change, signal }, params) => readRoot(context, change.write, params, signal),
+}
+
+export const document: Kind = {
+  comparesExisting: true,
+
+  prepare: async ({ change }, given) => preparedCreation(change.write, given, {}),
+
+  verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
+
+  decide(write, { body }, found, timeZone) {
+    const [seen] = found ?? []
+    return seen === undefined ? notTaken : asSent(write, body, seen, timeZone)
+  },
+
+  finish: async (delivery, { params, warnings }, effect) => {
+    const { context, change } = delivery
+    const { write } = change
+    const seen = effect.seen ?? answered(delivery, effect)
+    const row = mirrored(context, write.stream, seen, params)
+    return {
+      ...done(change, params),
+      response: effect.response,
+      mirror: row.writes,
+      warnings: [...warnings, ...row.warnings],
+      leftBehind: leftBehind(write, null, seen?.record ?? null),
+    }
+  },
+
+  readBack: readWritten,
 }

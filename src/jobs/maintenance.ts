@@ -1,9 +1,38 @@
-// sync.freshness_days: looks once a minute whether each stream is within its target, and writes down what follows
-// (freshness-minutes.ts). Of several workers one looks.
+// What a worker does beside its tasks: once a minute it checks whether each stream is within its target (sync.freshness_days); once an
+// hour it makes months of the change log, deletes what is older than HISTORY_DAYS, and proves the kept numbers of rows and changes.
 
+import { streams } from '../catalog/catalog.ts'
+import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Queryable } from '../database/sql.ts'
+import { messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { pruneHistory } from '../mirror/history.ts'
+import { keepDoneCount, proveRowCounts } from '../mirror/kept-counts.ts'
+import { makeLogMonths } from '../mirror/log-months.ts'
+import { carryOutErasures } from '../mirror/persons.ts'
+import { type Service, service } from '../service.ts'
+import { pausedStreams } from '../sync/due/stream-state.ts'
+import { isEnabled } from '../sync/plan.ts'
 import { afterCheck, type FreshnessDay, type Look } from './freshness-minutes.ts'
+
+const minuteMs = 60_000
+/** In the middle of each minute: the host's clock may differ from that of Postgres, whose minutes are counted, by seconds. */
+const checkAtMs = 30_000
+const tryAgainMs = 5_000
+
+type ChecksOptions = { readonly database: Database; readonly config: Config; readonly log: Logger }
+
+/** Starts the checks. */
+export function startFreshnessChecks({ database, config, log }: ChecksOptions): Service {
+  const switchedOff = streams.filter((stream) => !isEnabled(stream, config)).map(({ name }) => name)
+  const check = async (): Promise<number> => {
+    const paused = await pausedStreams(database.pool)
+    await checkFreshness(database, [...switchedOff, ...paused.map(({ stream }) => stream)])
+    return minuteMs - ((Date.now() - checkAtMs + minuteMs) % minuteMs)
+  }
+  return service('recording how fresh the streams are', tryAgainMs, check, { log })
+}
 
 const minuteOf = (column: string): string => `(extract(epoch from ${column}) / 60)::int`
 
@@ -57,4 +86,36 @@ export async function saveFreshnessDays(
        longest_gap = excluded.longest_gap`,
     [JSON.stringify(days)],
   )
+}
+
+/** Does each of these. Failures are logged, and do not stop the rest. */
+export async function runHousekeeping(
+  database: Database,
+  { historyDays, log }: { readonly historyDays: number; readonly log: Logger },
+): Promise<void> {
+  const notPruned = (table: string, reason: string): void =>
+    log.warn(
+      { event: 'history_not_pruned', table, reason },
+      `could not delete old rows of ${table}; the next attempt is in an hour`,
+    )
+  const steps: readonly (readonly [what: string, step: () => Promise<void>])[] = [
+    ['the next months of the change log', () => makeLogMonths(database.pool)],
+    [
+      'history',
+      async () => {
+        const deleted = await pruneHistory(database.pool, { historyDays, onFailure: notPruned })
+        log.debug({ event: 'history_pruned', ...deleted }, 'deleted history older than HISTORY_DAYS')
+      },
+    ],
+    ['erased persons who are back', async () => void (await carryOutErasures(database))],
+    ['the numbers of rows', () => proveRowCounts(database, log)],
+    ['the number of changes that are done', () => keepDoneCount(database, log)],
+  ]
+  for (const [what, step] of steps)
+    await step().catch((error: unknown) =>
+      log.warn(
+        { event: 'housekeeping_failed', what, reason: messageOf(error) },
+        `housekeeping failed (${what}); the next attempt is in an hour`,
+      ),
+    )
 }
