@@ -1,6 +1,6 @@
 // When a condition is sent, and in which words: pure. And that the rules of Prometheus speak of the same conditions.
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { streams } from '../../src/catalog/catalog.ts'
@@ -8,6 +8,7 @@ import { alertKinds } from '../../src/inspect/attention-kinds.ts'
 import type { AttentionItem } from '../../src/inspect/status.ts'
 import { type Condition, createDatabaseWatch, decide, type Subject } from '../../src/messages/alerts/debounce.ts'
 import { bodyFor, messagesOf, testMessage } from '../../src/messages/alerts/message.ts'
+import { commandNames } from '../../src/text.ts'
 
 const start = Date.parse('2030-01-01T12:00:00Z')
 const at = (seconds: number): Date => new Date(start + seconds * 1_000)
@@ -229,9 +230,7 @@ describe('the rules of Prometheus', () => {
   })
 
   it('advise a command that there is', () => {
-    const commands = readdirSync(new URL('../../src/cli/commands', import.meta.url)).map((file) =>
-      file.replace('.ts', ''),
-    )
+    const commands = commandNames.split('|')
     for (const { alert, annotations } of rules.filter((rule) => rule.alert !== 'BoatMirrorDown')) {
       const advised = [...annotations.description.matchAll(/boat-mirror ([a-z]+)/g)].map(([, name]) => name)
       expect(advised.length, alert).toBeGreaterThan(0)
