@@ -12,7 +12,7 @@ import { inBatches, mostTogether } from './batches.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
 import { leaseMs, type PushContext } from './context.ts'
 import { heldBack, holdForQuota, lockRoom, readRoom } from './quota-room.ts'
-import { inStates, isUnsettled, roleMissing } from './states.ts'
+import { goneRoles, inStates, isUnsettled } from './states.ts'
 
 /**
  * Whether it is a change's turn. A queued change must be the first of its aggregate, no other change of the aggregate may be
@@ -29,7 +29,7 @@ const itsTurn = `case when q.epoch <> (select i.epoch from outbox.installation i
                     and (select c.status from outbox.queue c where c.id = d.depends_on) <> 'done')
     and case when q.aggregate like 'change:%' then not exists (select from outbox.queue c
       where c.id = substr(q.aggregate, 8)::bigint and c.aggregate <> q.aggregate) else true end
-    and ${roleMissing('q')} is null
+    and q.enqueued_by not in (${goneRoles})
   end`
 
 /** Changes that cannot wait: those with an unknown outcome, and the steps of rentals that expire while pending. */

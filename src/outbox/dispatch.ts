@@ -23,7 +23,8 @@ export const shownPath = (endpoint: string, params: Params): string =>
 /**
  * The conditions of sending (`outbox.why_unsent`) hold when it is marked, not only when it was claimed: the reads in between may
  * take long. The room in a quota is not among them: a request beyond it does not leave. Nothing is written by rules about personal
- * data that are no longer those of the database.
+ * data that are no longer those of the database. `case` makes Postgres join first: otherwise it asks for every change that is
+ * `sending`, 4.5 times as often.
  */
 const markSql = `with privacy as (select generation from sync.privacy for share)
   update outbox.queue q set departed = true, sent_at = clock_timestamp(), request = s.request::jsonb,
@@ -34,7 +35,7 @@ const markSql = `with privacy as (select generation from sync.privacy for share)
   where q.id = s.id and q.fence = s.fence and q.status = 'sending' and q.lease_until > clock_timestamp()
     and q.epoch = (select mirror.feed_epoch())
     and (select generation from privacy) = coalesce($7::bigint, (select generation from privacy))
-    and ${durably} and outbox.why_unsent(q) is null
+    and ${durably} and case when q.id = s.id then outbox.why_unsent(q) is null end
   returning q.id, q.sent_at`
 
 async function mark(

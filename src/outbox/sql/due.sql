@@ -2,11 +2,15 @@
 -- one that was never analysed it takes for so small that it would sort all of the queue for each claim.
 
 create or replace function outbox.due_of_role(role name, most int, but bigint[]) returns bigint[]
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
-as $$ select array(select q.id from outbox.queue q
-  where q.status = 'queued' and q.deadline is null and q.enqueued_by = role and {{due}} and q.id <> all(but)
-  order by q.id limit most) $$;
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  return array(select q.id from outbox.queue q
+    where q.status = 'queued' and q.deadline is null and q.enqueued_by = role and {{due}} and q.id <> all(but)
+    order by q.id limit most);
+end $$;
 comment on function outbox.due_of_role(name, int, bigint[]) is
   'Returns the oldest due changes of a role, except the given ones and those that cannot wait.';
 

@@ -51,7 +51,7 @@ begin
 end $$;
 
 create or replace function outbox.end_erased(candidates bigint[] default null) returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
 declare
   ended bigint[];
