@@ -60,17 +60,6 @@ describe('the citations of code, SQL and documents', () => {
   })
 })
 
-describe('docs/sources.md', () => {
-  it('has an anchor before each section, called as the section is', () => {
-    const sections = [...sources.matchAll(/(?:<a id="([^"]+)"><\/a>\n)?^#{2,3} (.+)$/gm)]
-    const parts = sections.filter(([, id]) => id === undefined).map(([, , heading]) => heading)
-    expect(parts).toEqual(['The interface specification', 'The public documentation'])
-    for (const [, id, heading = ''] of sections)
-      if (id !== undefined)
-        expect(heading === id || heading.startsWith(`${id} `) || heading.startsWith(`${id}:`), id).toBe(true)
-  })
-})
-
 describe('what a user of the database reads', () => {
   it('names no document of the project, only public pages', () => {
     expect(sqlOfSteps.length).toBeGreaterThan(40)

@@ -2,15 +2,13 @@
 // what they lead to is there.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { posix } from 'node:path'
 import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { createProgram } from '../src/cli/program.ts'
 import { errorCodes } from '../src/errors.ts'
 import { repeatableSteps } from '../src/schema/repeatable-steps.ts'
-import { anchorsOf } from './helpers/citations.ts'
+import { readDocuments } from './helpers/document-index.ts'
 import { documents } from './helpers/documents.ts'
-import { postgresVersions } from './helpers/postgres-versions.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 
@@ -93,53 +91,20 @@ describe('docs/cases.md', () => {
   })
 })
 
+// Tables of contents, llms.txt, links and cited files are held by `documents` above and by test/citations.test.ts.
 describe('the documents', () => {
-  const names = ['', 'docs/'].flatMap((folder) =>
-    readdirSync(new URL(`../${folder}`, import.meta.url)).flatMap((name) =>
-      name.endsWith('.md') ? [`${folder}${name}`] : [],
-    ),
-  )
   const isThere = (path: string): boolean => existsSync(new URL(`../${path}`, import.meta.url))
 
-  it.each(names)('%s links to files and headings that there are', (name) => {
-    for (const [link, path = '', anchor] of read(name).matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)) {
-      const target = path === '' ? name : posix.join(posix.dirname(name), path)
-      expect(isThere(target), link).toBe(true)
-      if (anchor !== undefined) expect([...anchorsOf(read(target))], link).toContain(anchor)
-    }
-  })
-
-  it('have a table of contents where they have more than 150 lines and two sections', () => {
-    const plain = (text: string): string => text.replace(/<!-- contents -->[\s\S]*<!-- \/contents -->\n\n/, '')
-    const long = names.filter((name) => {
-      const text = plain(read(name))
-      return text.trimEnd().split('\n').length > 150 && (text.match(/^## /gm)?.length ?? 0) > 1
-    })
-    expect(long.length).toBeGreaterThan(5)
-    expect(names.filter((name) => read(name).includes('<!-- contents -->'))).toEqual(long)
-  })
-
-  it('are listed in llms.txt, each once', () => {
-    const listed = [...read('llms.txt').matchAll(/^- \[.+\]\((.+)\): .+[.]$/gm)].map(([, path]) => path)
-    expect(listed.sort()).toEqual([...names].sort())
-  })
-
-  it.each(names)('%s names scripts that package.json has', (name) => {
+  it.each(readDocuments())('$path names scripts that package.json has', ({ text }) => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: object }
-    for (const [, script = ''] of read(name).matchAll(/\bnpm run ([a-z]+)/g)) expect(scripts).toHaveProperty(script)
+    for (const [, script = ''] of text.matchAll(/\bnpm run ([a-z]+)/g)) expect(scripts).toHaveProperty(script)
   })
 
   it('README.md stays within 200 lines and links to every document', () => {
     const readme = read('README.md')
     expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(200)
+    const names = readDocuments().map(({ path }) => path)
     expect(names.filter((name) => name !== 'README.md' && !readme.includes(`](${name})`))).toEqual([])
-  })
-
-  it('CONTRIBUTING.md names files and folders that there are', () => {
-    const words = [...read('CONTRIBUTING.md').matchAll(/`([^`\n]+)`/g)].flatMap(([, code = '']) => code.split(' '))
-    const paths = words.filter((word) => /^(\.ci|src|test|docs)\//.test(word))
-    expect(paths.length).toBeGreaterThan(5)
-    for (const path of paths) expect(isThere(path), path).toBe(true)
   })
 
   it('docs/architecture.md has a row for every folder and file of src, and names files that there are', () => {
@@ -155,14 +120,7 @@ describe('the documents', () => {
     expect(files.filter((path) => !folders.some((folder) => isThere(folder + path)))).toEqual([])
   })
 
-  it('CONTRIBUTING.md names every version of Postgres that TEST_POSTGRES_VERSION takes', () => {
-    const row = read('CONTRIBUTING.md')
-      .split('\n')
-      .find((line) => line.startsWith('| `TEST_POSTGRES_VERSION` |'))
-    expect([...(row ?? '').matchAll(/`(\d+)`/g)].map(([, version]) => version)).toEqual(postgresVersions)
-  })
-
-  it('docs/decisions.md says of each decision once when, what, why and at what cost, oldest first', () => {
+  it('docs/decisions.md has when, what, why and at what cost of each decision, oldest first', () => {
     const [, ...decisions] = read('docs/decisions.md').split(/^### /m)
     expect(decisions.length).toBeGreaterThan(10)
     for (const decision of decisions)
@@ -171,7 +129,5 @@ describe('the documents', () => {
       )
     const days = decisions.map((decision) => decision.slice(0, 10))
     expect(days).toEqual([...days].sort())
-    const titles = decisions.map((decision) => decision.slice(12, decision.indexOf('\n')))
-    expect(titles.filter((title, index) => titles.indexOf(title) !== index)).toEqual([])
   })
 })

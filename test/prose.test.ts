@@ -2,8 +2,6 @@
 // of test/helpers/prose.ts, and in documents with sentences that are not too long.
 
 import { describe, expect, it } from 'vitest'
-import type { RepeatableStep } from '../src/database/repeatable-step.ts'
-import { repeatableSteps } from '../src/schema/repeatable-steps.ts'
 import { readTexts } from './helpers/citations.ts'
 import { projectRoot } from './helpers/import-graph.ts'
 import { faultsOfProse, longSentences } from './helpers/prose.ts'
@@ -52,31 +50,6 @@ describe('prose', () => {
       .filter(([path]) => isBelow(path, places))
       .flatMap(([path, text]) => faultsOfProse(path, proseOfSource(path, text, part)))
     expect(faults).toEqual([])
-  })
-})
-
-/** The comments that a step writes into the database: [what it is about, text]. */
-function databaseComments({ sql, views = [] }: RepeatableStep): readonly (readonly [string, string])[] {
-  const written = [...sql.matchAll(/comment on (.+?) is\s+'((?:[^']|'')*)'/g)].map(
-    ([, about = '', text = '']) => [about, text.replaceAll("''", "'")] as const,
-  )
-  const ofViews = views.flatMap(({ schema, name, comment, columns }) => [
-    [`view ${schema}.${name}`, comment] as const,
-    ...Object.entries(columns).map(([column, [, text = '']]) => [`column ${schema}.${name}.${column}`, text] as const),
-  ])
-  return [...written, ...ofViews]
-}
-
-describe('comments in the database', () => {
-  const found = repeatableSteps.flatMap(databaseComments)
-
-  it('have no phrase with a better wording', () => {
-    expect(found.length).toBeGreaterThan(1000)
-    expect(found.flatMap(([about, text]) => faultsOfProse(about, text))).toEqual([])
-  })
-
-  it('have short sentences', () => {
-    expect(found.flatMap(([about, text]) => longSentences(about, text, mostWords))).toEqual([])
   })
 })
 

@@ -48,7 +48,7 @@ export const citedSections = (text: string): readonly string[] =>
   )
 
 /** What a heading is called in a link: its own anchor where the document gives one, else the usual one. */
-export function anchorsOf(document: string): ReadonlySet<string> {
+function anchorsOf(document: string): ReadonlySet<string> {
   const given = [...document.matchAll(/<a id="([^"]+)"><\/a>/g)].map(([, id = '']) => id)
   return new Set([...given, ...headingsOf(document).map(anchorOf)])
 }
