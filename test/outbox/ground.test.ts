@@ -1,7 +1,7 @@
 // The protocol on moving ground, as a model: see ground-model.ts.
 
 import { describe, expect, it } from 'vitest'
-import { isFull, runsOf } from '../helpers/extent.ts'
+import { isFull, isQuick, runsOf } from '../helpers/extent.ts'
 import { faults, Ground } from './ground-model.ts'
 
 const steps = 150
@@ -17,7 +17,8 @@ describe('changes on moving ground', () => {
     expect(found).toEqual([])
   })
 
-  it.each(faults)('lose that without a safeguard: %s', { timeout: 900_000 }, (fault) => {
+  // Not with `npm test`: it shows that the model would find a loss.
+  it.skipIf(isQuick).each(faults)('lose that without a safeguard: %s', { timeout: 900_000 }, (fault) => {
     const seeds = Array.from({ length: most }, (_, seed) => seed)
     expect(seeds.find((seed) => new Ground(seed, fault).run(steps).length > 0)).toBeDefined()
   })

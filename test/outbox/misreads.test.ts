@@ -3,6 +3,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { newPerson, Planner } from './plans.ts'
 import { createRig, type Rig } from './rig.ts'
 
@@ -34,7 +35,8 @@ describe('a record that is answered with something else', () => {
     ['an empty object', {}],
     ['another record', { id: 999_999, orderLink: 'https://example.com/other' }],
   ]
-  for (const [name, body] of wrong)
+  // One check of shape and key distinguishes all of them.
+  for (const [name, body] of isQuick ? wrong.slice(-2) : wrong)
     it(`(${name}) is asked for again, before an update is sent`, async () => {
       const rentalId = planner.rental()
       await rig.mirror('rentals', { id: rentalId })
