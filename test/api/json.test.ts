@@ -91,52 +91,9 @@ describe('numbers', () => {
         new LosslessNumber('12345678901234567890'),
       ])
     })
-
-  it('any decimal text comes back digit by digit or as the same value', () => {
-    const digits = fc
-      .tuple(fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n }), fc.option(fc.stringMatching(/^\d{1,40}$/)))
-      .map(([whole, fraction]) => (fraction === null ? String(whole) : `${whole}.${fraction}`))
-    fc.assert(
-      fc.property(digits, (text) => {
-        const written = stringifyJson(parseJson(text).value)
-        expect(written).not.toMatch(/e/i)
-        const trimmed = (number: string): string => (number.includes('.') ? number.replace(/\.?0+$/, '') : number)
-        expect(trimmed(written)).toBe(trimmed(text))
-      }),
-    )
-  })
 })
 
 describe('texts and keys', () => {
-  it('what is written is read back the same', () => {
-    fc.assert(
-      fc.property(anyJson, (value) => {
-        expect(parseJson(stringifyJson(value))).toEqual({ value, sanitized: 0 })
-      }),
-    )
-  })
-
-  it('both parsers agree with JSON.parse on what is JSON', () => {
-    const mangled = fc
-      .tuple(fc.json(), fc.nat(), fc.constantFrom('', ',', '}', '"', '1', '\\', ' '))
-      .map(([text, at, junk]) => text.slice(0, at % (text.length + 1)) + junk + text.slice(at % (text.length + 1)))
-    const accepts = (parse: () => unknown): boolean => {
-      try {
-        parse()
-        return true
-      } catch {
-        return false
-      }
-    }
-    fc.assert(
-      fc.property(mangled, (text) => {
-        const native = accepts(() => JSON.parse(text))
-        expect(accepts(() => parseJson(text))).toBe(native)
-        expect(accepts(() => parseJson(`[1e5,${text}]`))).toBe(accepts(() => JSON.parse(`[1e5,${text}]`)))
-      }),
-    )
-  })
-
   for (const slow of ['', ',"n":1e5'])
     it(`the last of duplicate keys wins, and __proto__ is a key like any other${slow && ' (slow parser)'}`, () => {
       const { value } = parseJson(`{"a":1,"a":{"b":2},"__proto__":{"admin":true}${slow}}`)

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { ListCall, Page } from '../../src/api/types.ts'
 import type { Json } from '../../src/api/wire/json.ts'
 import { collect, openApi, startServer } from './http-server.ts'
-import { allIds, byCursor, callOf, idsOf, numbered, type Reply, read, records, type Server } from './page-servers.ts'
+import { allIds, byCursor, callOf, idsOf, numbered, read, records, type Server } from './page-servers.ts'
 
 describe('a page', () => {
   it('says where it stands, what comes next and what the API claims', async () => {
@@ -168,10 +168,6 @@ describe('refused', () => {
       })
   })
 
-  it('is not a short list whose only page repeats', async () => {
-    expect(idsOf((await read(numbered(5, { past: 'last' }), callOf('page'))).pages)).toEqual(allIds(5))
-  })
-
   it('is a last page that repeats after a list was taken up there: what came before is not known', async () => {
     expect(await refusal(numbered(20, { past: 'last' }), callOf('page', { from: '2' }))).toMatchObject({
       code: 'PAGING_UNPROVEN',
@@ -183,11 +179,6 @@ describe('refused', () => {
   it('is not a list that holds more than its total says', async () => {
     const server = numbered(9, { mostPerPage: 4, wrap: (data) => ({ data, total: 1 }) })
     expect(idsOf((await read(server, callOf('page'))).pages)).toEqual(allIds(9))
-  })
-
-  it('is not a full first page that repeats while the total says it is all', async () => {
-    const { pages } = await read(() => ({ body: { data: records(10), total: 10 } }), callOf('page'))
-    expect(idsOf(pages)).toEqual(allIds(10))
   })
 
   it('is a page that came before', async () => {
@@ -222,24 +213,7 @@ describe('refused', () => {
     }
   })
 
-  it('is not a cursor of 0 that leads back, nowhere, or is refused; and a cursor of 0 that leads on is followed', async () => {
-    const ending =
-      (back: (size: number) => Reply): Server =>
-      ({ page, perPage }) => {
-        if (page === '0') return back(Number(perPage))
-        const from = Number(page ?? 0)
-        const size = Number(perPage)
-        const next = from + size < 25 ? from + size : 0
-        return { body: { data: records(Math.min(size, 25 - from), from), next_cursor: next } }
-      }
-    for (const back of [
-      (size: number): Reply => ({ body: { data: records(Math.min(size, 25)), next_cursor: size } }),
-      (): Reply => ({ body: { data: [], next_cursor: 0 } }),
-      (): Reply => ({ status: 404, body: undefined }),
-    ]) {
-      expect(idsOf((await read(ending(back), callOf('cursor'))).pages)).toEqual(allIds(25))
-      expect(idsOf((await read(ending(back), callOf('cursor', { pageSize: 30 }))).pages)).toEqual(allIds(25))
-    }
+  it('is not a cursor of 0 that leads on', async () => {
     const afterId: Server = ({ page, perPage }) => {
       const from = page === undefined ? 0 : Number(page) + 1
       const size = Math.min(Number(perPage), 5 - from)

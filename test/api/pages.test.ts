@@ -1,4 +1,5 @@
-// Lists end, are read once and completely: for every paging style, and for servers that misbehave.
+// Lists that are resumed, whose pages are refused or as they were. That lists end, once and completely, is shown for drawn servers
+// by paging-servers.test.ts, and for whatever a server makes up by test/hostile/lists.test.ts.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -6,96 +7,8 @@ import type { KeptPage, ListCall } from '../../src/api/types.ts'
 import type { Json } from '../../src/api/wire/json.ts'
 import { allIds, byCursor, byOffset, callOf, idsOf, numbered, read, records, type Server } from './page-servers.ts'
 
-describe('a list of 25', () => {
-  for (const [name, call, server] of [
-    ['in pages from 1', callOf('page'), numbered(25)],
-    ['in pages from 0', callOf('page', { pageBase: 0 }), numbered(25, { base: 0 })],
-    ['in pages, the server gives fewer than asked for', callOf('page'), numbered(25, { mostPerPage: 7 })],
-    ['in pages, the last one repeats', callOf('page'), numbered(25, { past: 'last' })],
-    ['in pages with a total', callOf('page'), numbered(25, { wrap: (data) => ({ data, total: 25 }) })],
-    [
-      'in pages, a null next ends it',
-      callOf('page'),
-      numbered(25, { wrap: (data, page) => ({ data, next: page < 2 ? page + 2 : null }) }),
-    ],
-    [
-      'in pages, a null next that the total contradicts',
-      callOf('page'),
-      numbered(25, { wrap: (data) => ({ data, nextCursor: null, total: 25 }) }),
-    ],
-    ['by offset', callOf('offset'), byOffset(25)],
-    ['by offset from 1', callOf('offset', { pageBase: 1 }), byOffset(25, { base: 1 })],
-    ['by offset, the server gives fewer than asked for', callOf('offset'), byOffset(25, { mostPerPage: 7 })],
-    ['by cursor', callOf('cursor'), byCursor(25, (data, next) => ({ body: { data, nextCursor: next } }))],
-    [
-      'by cursor that ends in silence',
-      callOf('cursor'),
-      byCursor(25, (data, next) => ({ body: next === null ? { data } : { data, next } })),
-    ],
-    [
-      'by cursor that is a link',
-      callOf('cursor'),
-      byCursor(25, (data, next) => ({
-        body: { data, next: next === null ? null : `https://api.example/v3/users?perPage=10&after=${next}` },
-      })),
-    ],
-    [
-      'by links in the body',
-      callOf('link'),
-      byCursor(25, (data, next) => ({
-        body: { data, links: { next: next === null ? null : `?perPage=10&after=${next}` } },
-      })),
-    ],
-    [
-      'by Link header',
-      callOf('link'),
-      byCursor(25, (items, next) => ({
-        body: items,
-        headers: next === null ? {} : { link: `</v3/users?perPage=10&page=${next}>; rel="next"` },
-      })),
-    ],
-    [
-      'said to have no pages, with a cursor all the same',
-      callOf('none'),
-      (query) => byCursor(25, (data, next) => ({ body: { data, nextCursor: next } }))({ ...query, perPage: '10' }),
-    ],
-    ['without pages', callOf('none'), () => ({ body: records(25) })],
-  ] as const satisfies readonly (readonly [string, ListCall, Server])[])
-    it(`${name} is read once and completely`, async () => {
-      const { pages } = await read(server, call)
-      expect(idsOf(pages)).toEqual(allIds(25))
-      expect(pages.map((page) => page.index)).toEqual(pages.map((_, index) => index))
-    })
-})
-
 describe('any list', () => {
   const size = fc.integer({ min: 1, max: 12 })
-  const server = fc.record({
-    total: fc.integer({ min: 0, max: 60 }),
-    pageSize: size,
-    mostPerPage: size,
-    base: fc.constantFrom(0, 1),
-    past: fc.constantFrom('empty', 'last'),
-    style: fc.constantFrom('page', 'offset'),
-  })
-
-  it('ends, and yields each record once, though the server lowers the page size or repeats its last page', async () => {
-    await fc.assert(
-      fc.asyncProperty(server, async ({ total, pageSize, base, style, ...options }) => {
-        const make = style === 'page' ? numbered : byOffset
-        const perPage = Math.min(pageSize, options.mostPerPage)
-        // One record, or pages of one, cannot be asked for in fewer: nothing distinguishes them from an ignored parameter.
-        fc.pre(!(options.past === 'last' && total > 0 && (perPage === 1 || total === 1)))
-        const { pages, asked } = await read(
-          make(total, { base, ...options }),
-          callOf(style, { pageSize, pageBase: base as 0 | 1 }),
-        )
-        expect(idsOf(pages)).toEqual(allIds(total))
-        expect(asked.length).toBeLessThanOrEqual(Math.ceil(total / perPage) + (options.past === 'last' ? 2 : 1))
-      }),
-    )
-  })
-
   it('whose pages shrink on the way is read completely by offset', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: 60 }), fc.array(size, { minLength: 1 }), async (total, sizes) => {
@@ -107,38 +20,6 @@ describe('any list', () => {
         }
         const { pages } = await read(shrinking, callOf('offset', { pageSize: 12 }))
         expect(idsOf(pages)).toEqual(allIds(total))
-      }),
-    )
-  })
-
-  it('ends or is refused, whatever pages the server makes up', async () => {
-    const reply = fc.record({
-      from: fc.nat(30),
-      length: fc.nat(5),
-      next: fc.option(fc.nat(5)),
-      total: fc.option(fc.nat(20)),
-    })
-    const style = fc.constantFrom('page', 'offset', 'cursor', 'link', 'none')
-    await fc.assert(
-      fc.asyncProperty(style, fc.array(reply, { minLength: 1, maxLength: 8 }), async (anyStyle, replies) => {
-        let request = 0
-        const wild: Server = () => {
-          const made = replies[request++ % replies.length]
-          const next = made?.next ?? null
-          return {
-            body: {
-              data: records(made?.length ?? 0, made?.from),
-              next: next === null ? null : anyStyle === 'link' ? `?page=${next}` : next,
-              ...(made?.total === null || made === undefined ? {} : { total: made.total }),
-            },
-          }
-        }
-        try {
-          const { pages } = await read(wild, callOf(anyStyle, { pageSize: 5 }))
-          expect(pages.every((page) => page.index === 0 || page.items.length > 0)).toBe(true)
-        } catch (error) {
-          expect((error as { code?: string }).code).toMatch(/^PAGING_/)
-        }
       }),
     )
   })

@@ -257,51 +257,11 @@ it('the worked example of the merge comes out as its header says', async () => {
 describe('a stub', () => {
   const stub = { mode: 'stub', source: 'GET /v3/rentals#departureHarbour' } as const
 
-  it('is inserted when the record is unknown, and refreshed by a later stub', async () => {
-    await mirror.write({ tables: [tableOf('harbours', 1, [harbour(20, 'a')], stub)] })
-    await mirror.write({ tables: [tableOf('harbours', 3, [harbour(20, 'c')], stub)] })
-    await mirror.write({ tables: [tableOf('harbours', 2, [harbour(20, 'b')], stub)] })
-    expect(await mirror.all('select name, _source from mirror.harbours where id = 20')).toEqual([
-      { name: 'c', _source: 'GET /v3/rentals#departureHarbour' },
-    ])
-  })
-
   it('becomes a record by a record with the same content, which is an update', async () => {
     await mirror.write({ tables: [tableOf('harbours', 1, [harbour(21, 'a')], stub)] })
     const counts = await mirror.write({ tables: [tableOf('harbours', 2, [harbour(21, 'a')])] })
     expect(counts.get('harbours')?.updated).toBe(1)
     expect((await logOf(21))[1]?.diff).toEqual({ _source: ['GET /v3/rentals#departureHarbour', 'GET /v3/harbours'] })
-  })
-
-  it('read later gives way to the record, which has everything', async () => {
-    await mirror.write({ tables: [tableOf('harbours', 9, [harbour(22, 'stub')], stub)] })
-    await mirror.write({ tables: [tableOf('harbours', 5, [harbour(22, 'record')])] })
-    expect(await mirror.all('select name from mirror.harbours where id = 22')).toEqual([{ name: 'record' }])
-  })
-
-  it('never touches a record or a tombstone', async () => {
-    await mirror.write({ tables: [tableOf('harbours', 1, [harbour(23, 'record'), harbour(24, 'gone')])] })
-    const stream = streamNamed('harbours')
-    await mirror.write({
-      tombstones: [{ stream, keys: [['24']], source: 'GET /v3/harbours/{harbourId}', readAt: at(2) }],
-    })
-    const counts = await mirror.write({ tables: [tableOf('harbours', 9, [harbour(23, 'x'), harbour(24, 'x')], stub)] })
-    expect(counts.get('harbours')).toEqual({ inserted: 0, updated: 0, unchanged: 2, deleted: 0 })
-    const rows = await mirror.all(
-      'select name, _deleted_at is null as alive from mirror.harbours where id in (23, 24) order by id',
-    )
-    expect(rows).toEqual([
-      { name: 'record', alive: true },
-      { name: 'gone', alive: false },
-    ])
-  })
-
-  it('in the same batch as its record gives way to it', async () => {
-    await mirror.write({
-      tables: [tableOf('harbours', 9, [harbour(25, 'stub')], stub), tableOf('harbours', 1, [harbour(25, 'record')])],
-    })
-    expect(await mirror.all('select name from mirror.harbours where id = 25')).toEqual([{ name: 'record' }])
-    expect(await logOf(25)).toHaveLength(1)
   })
 })
 

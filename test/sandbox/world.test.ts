@@ -2,44 +2,18 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createClock } from '../../sandbox/world/clock.ts'
 import { byKey, Collection, compareKeys, Order } from '../../sandbox/world/collection.ts'
 import {
   addDays,
   daysBetween,
   daysInYear,
   isDate,
-  lengthInMinutes,
   localDatetime,
   parseDuration,
   spansOf,
   wallTime,
 } from '../../sandbox/world/dates.ts'
-import { createEntity, type Entity, render } from '../../sandbox/world/entity.ts'
-import { countsFor } from '../../sandbox/world/generate.ts'
-import { createRandom } from '../../sandbox/world/random.ts'
-
-describe('randomness', () => {
-  it('is the same for a seed and a purpose, and within bounds', () => {
-    fc.assert(
-      fc.property(
-        fc.integer(),
-        fc.string(),
-        fc.integer({ min: -50, max: 50 }),
-        fc.nat(100),
-        (seed, purpose, min, span) => {
-          const [a, b] = [createRandom(seed, purpose), createRandom(seed, purpose)]
-          const numbers = Array.from({ length: 20 }, () => a.int(min, min + span))
-          expect(Array.from({ length: 20 }, () => b.int(min, min + span))).toEqual(numbers)
-          expect(numbers.every((number) => number >= min && number <= min + span)).toBe(true)
-          expect(a.shuffle([1, 2, 3, 4]).toSorted()).toEqual([1, 2, 3, 4])
-        },
-      ),
-    )
-    expect(createRandom(1, 'a').next()).not.toBe(createRandom(1, 'b').next())
-    expect(() => createRandom(1, 'a').pick([])).toThrow(RangeError)
-  })
-})
+import { createEntity, type Entity } from '../../sandbox/world/entity.ts'
 
 describe('dates', () => {
   it('have the offset of summer and winter, by the rule of the European Union', () => {
@@ -62,27 +36,6 @@ describe('dates', () => {
 })
 
 describe('durations', () => {
-  const cases: [text: string, minutes: number | null][] = [
-    ['MINUTES,120', 120],
-    ['MINUTES,60', 60],
-    ['PERIODS,EVENING', 240],
-    ['DAYS,2', 2880],
-    ['WEEKS,1', 10_080],
-    ['DATE,2026-07-16', 1440],
-    ['DAYS,0', null],
-    ['DAYS', null],
-    ['DAYS,1,2', null],
-    ['PERIODS,NOON', null],
-    ['DATE,2026-02-30', null],
-    ['YEARS,1', null],
-  ]
-  for (const [text, minutes] of cases) {
-    it(`${text} ${minutes === null ? 'is none' : `lasts ${minutes} minutes`}`, () => {
-      const duration = parseDuration(text)
-      expect(duration && lengthInMinutes(duration)).toBe(minutes)
-    })
-  }
-
   it('become spans of the day: one departure, or two', () => {
     const spans = (text: string, two = false) => {
       const duration = parseDuration(text)
@@ -148,46 +101,5 @@ describe('orders', () => {
       '90071992547409930',
       '90071992547409931',
     ])
-  })
-})
-
-describe('texts of records', () => {
-  it('hold key, fields and linked records, and follow a linked one that changed', () => {
-    const city = createEntity('cities', '7', { name: 'Nice' })
-    const harbour = createEntity(
-      'harbours',
-      '12',
-      { name: 'Lympia', gone: undefined },
-      { city, twin: null, copy: '{"a":1.10}' },
-    )
-    expect(render(harbour, 0)).toBe(
-      '{"id":12,"name":"Lympia","city":{"id":7,"name":"Nice"},"twin":null,"copy":{"a":1.10}}',
-    )
-    city.own.name = 'Nizza'
-    city.cache = null
-    expect(render(harbour, 1)).toContain('Nizza')
-    expect(render(createEntity('countries', 'FR', {}), 0)).toBe('{"code":"FR"}')
-  })
-})
-
-describe('the clock', () => {
-  it('stands where it is set, and runs on from there when told so', () => {
-    const clock = createClock(new Date(1_000))
-    clock.advance(500)
-    expect(clock.now()).toBe(1_500)
-    clock.set(new Date(9_000))
-    expect(clock.now()).toBe(9_000)
-    clock.run()
-    expect(clock.now()).toBeGreaterThanOrEqual(9_000)
-    expect(clock.now()).toBeLessThan(9_000 + 60_000)
-  })
-})
-
-describe('the proportions of a world', () => {
-  it('are those promised', () => {
-    expect(countsFor(200)).toEqual({ rentals: 200, resources: 40, companies: 8, users: 120 })
-    expect(countsFor(20_000).resources).toBeGreaterThan(900)
-    expect(countsFor(20_000).resources).toBeLessThan(1_100)
-    expect(countsFor(0)).toEqual({ rentals: 0, resources: 4, companies: 2, users: 8 })
   })
 })

@@ -1,64 +1,19 @@
-// Servers that page in every way, drawn at random: a list that is read is complete, or it is said that it is not.
+// Servers that page in every way, drawn at random: read by the client (10,000, test/api/paging-servers.test.ts) and as runs of a sync.
 
 import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
-import { clients, hidesInSilence, serverOf, sweepOf, worlds } from '../api/drawn-servers.ts'
+import { hidesInSilence, serverOf, worlds } from '../api/drawn-servers.ts'
 import { json, startServer } from '../api/http-server.ts'
 import type { Server } from '../api/page-servers.ts'
+import '../api/paging-servers.test.ts'
 import { isFull } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
-const numRuns = isFull ? 10_000 : 400
-
 vi.setConfig({ testTimeout: 600_000 })
 
-const drawn = worlds
-  .chain((world) => fc.tuple(fc.constant(world), clients(world)))
-  .filter(([world, client]) => !hidesInSilence(world, client))
+const syncs = isFull ? 300 : 20
 
-it(`${numRuns} lists end, and none is done with records missing`, async () => {
-  const ends = { done: 0, partial: 0, failed: 0 }
-  await fc.assert(
-    fc.asyncProperty(drawn, async ([world, client]) => {
-      const { server, lasting } = serverOf(world)
-      const { status, seen } = await sweepOf(server, client, world.base as 0 | 1)
-      ends[status] += 1
-      if (status !== 'done') return
-      expect(lasting().filter((id) => !seen.has(id))).toEqual([])
-    }),
-    { numRuns },
-  )
-  if (isFull) process.stdout.write(`lists: ${JSON.stringify(ends)}\n`)
-  expect(ends.done).toBeGreaterThan(numRuns / 10)
-})
-
-it('an honest server is read completely, for two requests more than it has pages at most', async () => {
-  const honest = drawn.filter(([world, client]) => {
-    const { counts, next, past, total, depth, hides, shrinks, ignores } = world
-    const isPlain = depth === null && hides === null && shrinks === 0 && !ignores.position && !ignores.size
-    const isTrue = (total === 'none' || total === 'right') && next !== 'always' && past !== 'circle'
-    const isOwn =
-      next === 'none' ? client.style === counts && counts !== 'cursor' : ['link', counts].includes(client.style)
-    const isLed = client.style === 'link' ? world.nextAs === 'link' : client.style !== 'cursor' || next !== 'none'
-    // One record, or pages of one, cannot be asked for in fewer: see what nothing proves.
-    return isPlain && isTrue && isOwn && isLed && Math.min(world.most, client.pageSize) > 1 && world.count !== 1
-  })
-  await fc.assert(
-    fc.asyncProperty(honest, async ([world, client]) => {
-      const { server, lasting } = serverOf(world)
-      const { status, reason, seen, requests } = await sweepOf(server, client, world.base as 0 | 1)
-      expect({ status, reason }).toEqual({ status: 'done', reason: '' })
-      expect([...seen]).toEqual(lasting())
-      const pages = Math.max(1, Math.ceil(world.count / Math.min(world.most, client.pageSize)))
-      expect(requests).toBeLessThanOrEqual(pages + 2)
-    }),
-    { numRuns: numRuns / 4 },
-  )
-})
-
-const syncs = 300
-
-it.runIf(isFull)(`${syncs} of them synced: no run is done with records missing in the mirror`, async () => {
+it(`${syncs} servers are synced: no run is done with records missing in the mirror`, async () => {
   let round = 0
   let server: Server = () => ({ body: [] })
   /** Answers the companies, each round with ids of its own, and hands everything else on. */
