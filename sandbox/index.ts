@@ -10,7 +10,6 @@ import type { TruthOptions } from './control/truth.ts'
 import { registerApi } from './http/api-routes.ts'
 import { type FaultRule, FaultSet } from './http/faults.ts'
 import { type LoggedRequest, RequestLog, type Stats } from './http/request-log.ts'
-import { openApiDocument } from './openapi.ts'
 import { defaultOptions, type SandboxOptions } from './options.ts'
 import { handlesOf, type Sandbox } from './sandbox.ts'
 import { createClock } from './world/clock.ts'
@@ -63,10 +62,6 @@ export async function createSandbox(wishes: Partial<SandboxOptions> = {}, saved?
   const server = createServer(log)
   const service = { world, options, faults, log }
   registerApi(server, service)
-  const document = JSON.stringify(openApiDocument())
-  server.get('/openapi.json', (_request, reply) =>
-    reply.header('content-type', 'application/json; charset=utf-8').send(document),
-  )
 
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => {

@@ -1,4 +1,4 @@
-// The operations of the API (docs/sources.md, 4) as data: the routes, the OpenAPI document and the comparison with the
+// The operations of the API (docs/sources.md, 4) as data: the routes and the comparison with the
 // catalog are made from this table. Nothing here knows how an operation is carried out.
 
 import type { TObject } from 'typebox'

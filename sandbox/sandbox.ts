@@ -3,10 +3,20 @@
 import { applyChanges, type Change, overrideText } from './control/mutate.ts'
 import { randomRound } from './control/random-round.ts'
 import { type TruthOptions, truthText } from './control/truth.ts'
-import type { FaultRule } from './http/faults.ts'
-import type { Service } from './service.ts'
+import type { FaultRule, FaultSet } from './http/faults.ts'
+import type { RequestLog } from './http/request-log.ts'
+import type { SandboxOptions } from './options.ts'
 import { isTable } from './world/entity.ts'
 import { createRandom } from './world/random.ts'
+import type { World } from './world/world.ts'
+
+/** All the state that requests and handles share. Without the server, whose types a program that uses a sandbox does not have. */
+export interface Service {
+  readonly world: World
+  readonly options: SandboxOptions
+  readonly faults: FaultSet
+  readonly log: RequestLog
+}
 
 /** One record of the truth: its key fields, by the column names of a mirror, and the record as the API shows it. */
 export interface TruthRow {

@@ -5,7 +5,7 @@ import Type, { type TObject, type TOptional, type TProperties, type TSchema } fr
 
 type Optionals<Fields extends TProperties> = { [Name in keyof Fields]: TOptional<Fields[Name]> }
 
-/** A record type: open object, `title` names its OpenAPI component, every field optional. */
+/** A record type: an open object, every field optional. */
 export function record<Fields extends TProperties>(
   title: string,
   description: string,

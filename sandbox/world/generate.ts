@@ -1,14 +1,14 @@
 // Makes a whole world from a seed and a size. The same seed, size and day give the same world.
 
+import { harbours } from '../data/places.ts'
 import { type ReferenceTable, references, referenceTables } from '../records/references.ts'
 import type { SandboxClock } from './clock.ts'
-import { createEntity } from './entity.ts'
+import { createEntity, type Entity, type Link } from './entity.ts'
 import { generateCompanies, generateVersions } from './generate-companies.ts'
 import { generateRentals } from './generate-rentals.ts'
 import { generateUsers } from './generate-users.ts'
 import { createRandom } from './random.ts'
 import { streamRentals } from './streamed-rentals.ts'
-import { keepUsedPlaces } from './used-places.ts'
 import { World } from './world.ts'
 
 interface WorldOptions {
@@ -48,6 +48,43 @@ function generateReferences(world: World): void {
       return createEntity(table, key ?? world.nextId(table, firstId ?? 1), { ...own }, Object.fromEntries(linked))
     })
     world.references[table].records.load(entities)
+  }
+}
+
+// A small world knows few places: the harbours of its boats, the cities of its companies, the countries of its users and
+// their licenses, some more, and what is around them.
+const placeTables: readonly ReferenceTable[] = [
+  'countries',
+  'administrative_area_level1',
+  'administrative_area_level2',
+  'navigation_areas',
+  'cities',
+  'harbours',
+]
+
+/** So that a further harbour is available for a new boat. */
+const harboursAtLeast = 6
+
+/** Removes the places that nothing of this world is in. */
+function keepUsedPlaces(world: World): void {
+  const used = new Set<Entity>()
+  const use = (link: Link): void => {
+    if (typeof link !== 'object' || link === null || used.has(link)) return
+    used.add(link)
+    for (const next of Object.values(link.links)) use(next)
+  }
+  for (const { name } of harbours.slice(0, harboursAtLeast)) use(world.reference('harbours', name))
+  for (const { links } of [...world.companies.values(), ...world.resources.values()])
+    for (const link of Object.values(links)) use(link)
+  // A record that names a country which is not known would be refused when it is sent back as it was read.
+  for (const { links, license } of world.users.values()) {
+    for (const link of Object.values(links)) use(link)
+    const { code } = (license?.own.country ?? {}) as { readonly code?: string }
+    if (code !== undefined) use(world.reference('countries', code))
+  }
+  for (const table of placeTables) {
+    const { records } = world.references[table]
+    for (const place of [...records.values()]) if (!used.has(place)) records.remove(place)
   }
 }
 

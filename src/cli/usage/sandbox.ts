@@ -79,8 +79,8 @@ export function addSandbox(program: Usage): void {
       [],
     )
     .note(
-      'While it runs: GET /openapi.json describes the API; under /_sandbox/ are faults, clock, mutate, raw',
-      'and singles (POST), and requests, stats and truth (GET).',
+      'While it runs, under /_sandbox/ are faults, clock, mutate, raw and singles (POST),',
+      'and requests, stats and truth (GET).',
     )
     .prints(() => import('../commands/sandbox.ts'), 'runSandbox', { stoppedCode: 0 })
 }
