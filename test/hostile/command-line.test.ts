@@ -11,8 +11,8 @@ import { addWork } from '../../src/cli/usage/work.ts'
 import { errorCodes } from '../../src/errors.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { limitMs, sampleOf } from './draw.ts'
 import { digits, jsonText, text } from './generators.ts'
-import { limitMs, sampleOf } from './surfaces.ts'
 
 vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
@@ -145,7 +145,7 @@ describe('a command line', () => {
   it('ends with 0, or with a code and a sentence of ours, whatever it says', async () => {
     const wrong: string[] = []
     const seen = new Map<number, number>()
-    for (const args of sampleOf('command lines', commandLine)) {
+    for (const args of sampleOf(400, commandLine)) {
       const { code, said } = await run(args)
       seen.set(code, (seen.get(code) ?? 0) + 1)
       const explained =

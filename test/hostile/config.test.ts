@@ -12,8 +12,8 @@ import { buildTarget } from '../../src/api/wire/request.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { pagingStyles, settings } from '../../src/settings.ts'
+import { limitMs, settingsOf } from './draw.ts'
 import { digits, jsonText, names, text } from './generators.ts'
-import { limitMs, settingsOf } from './surfaces.ts'
 
 vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
@@ -179,7 +179,7 @@ describe('settings', () => {
         }
         assertUsable(config)
       }),
-      settingsOf('environments and files of settings'),
+      settingsOf(4_000),
     )
     expect(Object.getOwnPropertyNames(Object.prototype).join()).toBe(plain)
   }, 300_000)

@@ -5,7 +5,7 @@ import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type Call, calls } from './changes.ts'
-import { limitMs, sampleOf } from './surfaces.ts'
+import { limitMs, sampleOf } from './draw.ts'
 
 vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
@@ -78,7 +78,7 @@ describe('outbox.enqueue', () => {
     ['the owner', 'none'],
   ].entries())
     it(`refuses with a sentence that names the place, or stores what it was given, for ${caller}`, async () => {
-      const all = sampleOf('calls of outbox.enqueue', calls, index + 1, 2)
+      const all = sampleOf(12_000, calls, index + 1, 2)
       const problems: string[] = []
       let accepted = 0
       for (let start = 0; start < all.length; start += portion) {

@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { isLosslessNumber, isObject, type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
+import { limitMs, settingsOf } from './draw.ts'
 import { brokenJsonText, digits, jsonText } from './generators.ts'
-import { limitMs, settingsOf } from './surfaces.ts'
 
 vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
@@ -64,7 +64,7 @@ describe('the text of an answer', () => {
           )
         }
       }),
-      settingsOf('JSON texts'),
+      settingsOf(20_000),
     )
     expect(Object.getOwnPropertyNames(Object.prototype).join()).toBe(before)
   })
@@ -88,7 +88,7 @@ describe('a number', () => {
         const [, found = ''] = /"n":([^,]*)/.exec(written) ?? []
         assert.equal(exactly(found), exactly(number))
       }),
-      settingsOf('numbers, digit by digit'),
+      settingsOf(6_000),
     )
   })
 })

@@ -11,8 +11,8 @@ import type { Answer, Page } from '../../src/api/types.ts'
 import { type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import type { PagingStyle } from '../../src/config.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
+import { limitMs, settingsOf } from './draw.ts'
 import { digits, jsonText, names, objectText, text } from './generators.ts'
-import { limitMs, settingsOf } from './surfaces.ts'
 
 vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
@@ -98,7 +98,7 @@ describe('an envelope', () => {
           assert(isOurs(error, 'PAGING_ENVELOPE', 'API_ERROR_BODY'), String(error))
         }
       }),
-      settingsOf('envelopes and their headers'),
+      settingsOf(12_000),
     )
   })
 })
@@ -153,7 +153,7 @@ describe('a next link', () => {
             assert(isOurs(error, 'PAGING_FOREIGN_LINK'), String(error))
           }
       }),
-      settingsOf('next links and Link headers'),
+      settingsOf(8_000),
     )
   })
 })
@@ -180,7 +180,7 @@ describe('Retry-After', () => {
         const ms = parseRetryAfter(header, date, new Date('2026-07-14T00:00:00Z'))
         assert(ms === undefined || (Number.isInteger(ms) && ms >= 0 && ms <= 3_600_000), `${header}: ${ms}`)
       }),
-      settingsOf('Retry-After headers'),
+      settingsOf(4_000),
     )
   })
 })
@@ -263,7 +263,7 @@ describe('a list from a server that pages as it pleases', () => {
           for (const each of yielded) assert(shown.includes(stringifyJson(each.items.values())))
         },
       ),
-      settingsOf('lists that page oddly'),
+      settingsOf(3_000),
     )
   })
 })

@@ -9,14 +9,13 @@ import { dueSettings } from '../../src/sync/plan.ts'
 import { quarantineRecords } from '../../src/sync/quarantine.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type BarePages, openBarePages } from '../web/pages-rig.ts'
+import { limitMs, sampleOf } from './draw.ts'
 import { text } from './generators.ts'
-import { limitMs, sampleOf } from './surfaces.ts'
 
 vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const storable = (value: string): string => value.replace(/\0|\p{Surrogate}/gu, '\ufffd')
-const hostile = (): readonly string[] =>
-  sampleOf('keys and reasons on the status page, in explain and report', text).map(storable)
+const hostile = (): readonly string[] => sampleOf(300, text).map(storable)
 
 /** Elements the page is made of; anything else came from the data. */
 const elements =

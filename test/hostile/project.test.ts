@@ -11,9 +11,9 @@ import { embeddedRecords } from '../../src/sync/details/embeds.ts'
 import { missingInList, overlay } from '../../src/sync/lists/summary.ts'
 import { contentKeys, keyOf, projectRecord, type RequestValues } from '../../src/sync/records/project.ts'
 import { unshownFields } from '../../src/sync/records/unknown-fields.ts'
+import { limitMs, settingsOf } from './draw.ts'
 import { digits, jsonText, text } from './generators.ts'
 import { type Example, exampleRecords, mutations } from './records.ts'
-import { limitMs, settingsOf } from './surfaces.ts'
 
 vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
@@ -54,7 +54,7 @@ describe('a value', () => {
           assert(converted.text === null || shapes[type].test(converted.text), `${type} ${converted.text}`)
         else assert(converted.expected.length > 3)
       }),
-      settingsOf('values of columns'),
+      settingsOf(12_000),
     )
   })
 })
@@ -94,7 +94,7 @@ describe('a record', () => {
           const [example] = examples.get(stream.name) ?? []
           passes(stream, parseJson(source).value, example?.request ?? {})
         }),
-        settingsOf('random JSON as a record of each stream', streams.length),
+        settingsOf(10_500, streams.length),
       )
     })
 
@@ -105,7 +105,7 @@ describe('a record', () => {
         fc.property(fc.constantFrom(...known), mutations, ({ record, request }, mutate) =>
           passes(stream, parseJson(mutate(record)).value, request),
         ),
-        settingsOf('mutated records of each stream', streams.length),
+        settingsOf(7_000, streams.length),
       )
     })
   }

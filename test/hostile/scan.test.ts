@@ -9,8 +9,8 @@ import { Elements, elementsAt, hashOfBytes, readPage, readRecord } from '../../s
 import { isObject, type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { scanPage } from '../../src/api/wire/scan.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
+import { casesOf, limitMs, seed, settingsOf } from './draw.ts'
 import { brokenJsonText, digits, jsonText, names, objectText } from './generators.ts'
-import { casesOf, limitMs, seed, settingsOf } from './surfaces.ts'
 
 vi.setConfig({ testTimeout: limitMs })
 
@@ -177,13 +177,13 @@ function* mixed(seed: number, count: number): Generator<string> {
   }
 }
 
-const mixedPages = casesOf('mixed pages of lists')
+const mixedPages = casesOf(30_000)
 
 describe('the scan of a page', () => {
   it('sees what the parser sees', () => {
     fc.assert(
       fc.property(fc.oneof(page, damaged), (text) => void compare(text)),
-      settingsOf('pages of lists'),
+      settingsOf(6_000),
     )
   })
 

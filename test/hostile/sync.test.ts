@@ -11,9 +11,9 @@ import { createRequest } from '../../src/sync/due/requests.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { type Run, runsOfRequest } from '../../src/sync/runs/runs.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { casesOf, limitMs } from './draw.ts'
 import { type GarbageApi, serveGarbage } from './garbage-api.ts'
 import { type Example, exampleRecords } from './records.ts'
-import { casesOf, limitMs } from './surfaces.ts'
 
 vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
@@ -63,7 +63,7 @@ describe('a sync of garbage', () => {
     examples = await exampleRecords()
   })
 
-  for (let number = 1; number <= casesOf('whole syncs'); number++)
+  for (let number = 1; number <= casesOf(2); number++)
     describe(`number ${number}`, () => {
       const plain = Object.getOwnPropertyNames(Object.prototype).join()
       let database: TestDatabase

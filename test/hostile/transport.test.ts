@@ -10,8 +10,8 @@ import { parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { buildTarget } from '../../src/api/wire/request.ts'
 import { createTransport, type Transport } from '../../src/api/wire/transport.ts'
 import { ApiError } from '../../src/errors.ts'
+import { limitMs, settingsOf } from './draw.ts'
 import { brokenJsonText, digits, jsonText, text } from './generators.ts'
-import { limitMs, settingsOf } from './surfaces.ts'
 
 vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
@@ -129,7 +129,7 @@ describe('an answer on the wire', () => {
           assert(error.retryAfterMs === undefined || (error.retryAfterMs >= 0 && error.retryAfterMs <= 3_600_000))
         }
       }),
-      settingsOf('answers on the wire'),
+      settingsOf(400),
     )
     assert.equal(Object.getOwnPropertyNames(Object.prototype).join(), plain)
   }, 300_000)

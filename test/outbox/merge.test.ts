@@ -4,9 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../../src/api/wire/json.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
-import { canonicalDecimal } from '../../src/decimal.ts'
 import { mergeChange, type OnConflict, overlayBase } from '../../src/outbox/merge.ts'
-import { sameValue } from '../../src/outbox/values.ts'
 
 const fields = writeNamed('rental.update').body
 const names = ['contractLink', 'orderLink', 'referenceId'] as const
@@ -99,44 +97,5 @@ describe('a merge', () => {
     const base = overlayBase({ orderLink: 'a', status: 'PENDING' }, [{ orderLink: 'b' }, { orderLink: 'c' }])
     expect(base).toEqual({ orderLink: 'c', status: 'PENDING' })
     expect(merge(base, { orderLink: 'd' }, { orderLink: 'c' })).toMatchObject({ kind: 'merged' })
-  })
-})
-
-const field = (name: string) => {
-  const found = [...fields, ...writeNamed('user.update').body].find((each) => each.name === name)
-  if (found === undefined) throw new Error(name)
-  return found
-}
-
-describe('two values are the same', () => {
-  const cases: readonly { name: string; left: Json | undefined; right: Json | undefined; same: boolean }[] = [
-    { name: 'rentalPrice', left: 10, right: '10.00', same: true },
-    { name: 'rentalPrice', left: 10.5, right: '10.05', same: false },
-    { name: 'rentalPrice', left: '-0.0', right: 0, same: true },
-    { name: 'rentalPrice', left: null, right: undefined, same: true },
-    { name: 'rentalPrice', left: null, right: 0, same: false },
-    { name: 'addressCountry', left: { code: 'FR' }, right: { code: 'FR', name: 'France' }, same: true },
-    { name: 'addressCountry', left: { code: 'FR' }, right: { code: 'IT', name: 'France' }, same: false },
-    { name: 'addressCountry', left: { code: 'FR' }, right: 'FR', same: true },
-    { name: 'language', left: { code: 'fr' }, right: { code: 'fr', name: 'Français' }, same: true },
-    { name: 'email', left: 'Ann@Example.com', right: 'ann@example.com', same: true },
-    { name: 'birthDate', left: '1990-05-01', right: '1990-05-01T00:00:00Z', same: true },
-    { name: 'firstName', left: 'Ann', right: 'ann', same: false },
-    { name: 'firstName', left: 'Ann', right: ' Ann ', same: true },
-  ]
-  for (const { name, left, right, same } of cases)
-    it(`${name}: ${JSON.stringify(left)} and ${JSON.stringify(right)} ${same ? 'are' : 'are not'} the same`, () => {
-      expect(sameValue(field(name), left, right)).toBe(same)
-      expect(sameValue(field(name), right, left)).toBe(same)
-    })
-
-  it('as decimals, however many zeros are written', () => {
-    fc.assert(
-      fc.property(fc.integer(), fc.nat({ max: 999 }), fc.nat({ max: 5 }), (whole, fraction, zeros) => {
-        const text = `${whole}.${fraction}`
-        expect(canonicalDecimal(`${text}${'0'.repeat(zeros)}`)).toBe(canonicalDecimal(text))
-        expect(Number(canonicalDecimal(text))).toBe(Number(text) === 0 ? 0 : Number(text))
-      }),
-    )
   })
 })

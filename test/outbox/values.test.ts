@@ -97,6 +97,7 @@ describe('the same are', () => {
     [field('email'), 'a@b.fr', 'c@b.fr', false],
     [field('email'), 'a@b.fr', ['a@b.fr'], false],
     [field('email'), ['a@b.fr'], 'a@b.fr', false],
+    [field('date'), '1990-05-01', '1990-05-01T00:00:00Z', true],
     [field('number'), '1.50', 1.5, true],
     [field('number'), new LosslessNumber('1.50'), '1.5', true],
     [field('integer'), '007', 7, true],

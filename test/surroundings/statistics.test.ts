@@ -19,7 +19,6 @@ import { forgetRecords, saveRecords } from '../../src/mirror/records.ts'
 import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.ts'
 import { analyzeGrown } from '../../src/mirror/statistics.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
 import { countListed, drawnKeys, dueKeys, isAnythingDue } from '../../src/sync/due/due.ts'
 import { linkedValues, linkKeys } from '../../src/sync/due/links.ts'
@@ -130,12 +129,10 @@ beforeAll(async () => {
     `insert into sync.sweep_pages (run_id, pass, page, keys)
      select 1, 1, page, array(select (page * 100 + n)::text from generate_series(1, 100) n where n % 50 <> 7)
      from generate_series(0, ${size / 100 - 1}) page`,
-    // Every tenth change waits for the one before it; every other one is settled long ago, and some of them failed.
+    // Half of the changes are settled long ago. How claims grow is shown by outbox-statistics.test.ts.
     `insert into outbox.queue (operation, target, body, aggregate, enqueued_by, status, settled_at)
      select 'rental.update', '{}', '{}', 'rental:' || id, current_user, case when id <= ${size / 2} then 'done' else 'queued' end,
        case when id <= ${size / 2} then now() - id % 60 * interval '1 day' end from generate_series(1, ${size}) id`,
-    `insert into outbox.dependencies (change_id, depends_on)
-     select id, id - 1 from generate_series(${size / 2 + 10}, ${size}, 10) id`,
     `insert into sync.runs (stream, trigger, status, started_at, finished_at, swept_at)
      select stream, 'test', 'done', t, t, t from (select stream, now() - interval '90 days' + n * interval '6 minutes' as t
        from generate_series(1, ${size / 40}) n, unnest(array(select stream from sync.streams limit 40)) stream) r`,
@@ -150,15 +147,6 @@ beforeAll(async () => {
   filler.release(true)
 })
 afterAll(() => mirror[Symbol.asyncDispose]())
-
-/** A change that others wait for is canceled, and queued again. */
-async function blockAndRevive(db: Queryable): Promise<void> {
-  const cause = size / 2 + 9
-  await db.query(`update outbox.queue set status = 'canceled' where id = ${cause}`)
-  await db.query(`select outbox.block_dependants(${cause})`)
-  await db.query(`update outbox.queue set status = 'queued' where id = ${cause}`)
-  await db.query(`select outbox.revive_dependants(${cause})`)
-}
 
 const sweep = { runId: '1', runStartedAt: new Date(Date.now() + 60_000) }
 
@@ -281,21 +269,6 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
     (db) => applyWrites(db, { tombstones: [gone('rentals', 500)] }),
   ],
   ['50 persons who are gone', 16 * size, (db) => applyWrites(db, { tombstones: [gone('users', 50)] })],
-  [
-    'a claim of 8 from 10,000 queued changes',
-    1_000,
-    (db) => claimChanges(db, 'test', { leaseMs: 10_000, most: 8, servedLast: '' }),
-  ],
-  ['when a pusher should look again', 8 * size, nextDueAt],
-  ['whether any change can go on', size, canProgress],
-  ['what is done before claiming', 2 * size, tidy],
-  ['leases of a pusher', 2 * size, (db) => renewLeases(db, 'test', 10_000)],
-  [
-    'what follows a change that is done',
-    2 * size,
-    (db) => db.query(`select outbox.after_done(${size}, 'rental:${size}', 'rentals', '${size}', 'CONFIRMED', 1000)`),
-  ],
-  ['what waits for a change is blocked, and revived', 2 * size, blockAndRevive],
   ['the outbox in numbers', 4 * size, outboxFacts],
   // Read, and passed on by the view without the column that lists omit.
   ['the newest changes', 3 * size, (db) => listChanges(db, { limit: 50 })],
