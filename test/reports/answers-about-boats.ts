@@ -1,6 +1,6 @@
 // The answers of docs/queries.md about boats and days on the quay, worked out from the API's records.
 
-import { type Answer, departing, grouped, type Row, round, sum, taking } from './answer-parts.ts'
+import { type Answer, departing, grouped, round, sum, taking } from './answer-parts.ts'
 import {
   type ApiRecord,
   type ApiRental,
@@ -9,6 +9,7 @@ import {
   at,
   codeOf,
   daysBetween,
+  endOf,
   groupBy,
   monthsFrom,
 } from './api-world.ts'
@@ -135,7 +136,7 @@ export const quay: Readonly<Record<string, Answer>> = {
       const inOrder = rentals.toSorted((a, b) => a.departure.ms - b.departure.ms)
       return inOrder.flatMap(({ resourceName, arrivalHarbour, arrival }, index) => {
         const next = inOrder[index + 1]?.departure
-        if (next === undefined || next.ms <= arrival.ms) return []
+        if (next === undefined || !(next.ms > arrival.ms)) return []
         return [[resourceName, arrivalHarbour, arrival.clock, next.clock, interval(next.ms - arrival.ms)]]
       })
     }),
@@ -144,7 +145,10 @@ export const quay: Readonly<Record<string, Answer>> = {
     grouped(
       taking(world),
       ({ departure }) => [weekdayOf(departure.day)],
-      (group) => [group.length, round(sum(group, nights) / group.length + 1, 1)],
+      (group) => {
+        const ended = group.filter(({ arrival }) => arrival.day !== '')
+        return [group.length, ended.length === 0 ? null : round(sum(ended, nights) / ended.length + 1, 1)]
+      },
     ),
 
   'Coming departures with an incomplete crew list': (world) =>
@@ -176,40 +180,62 @@ export const quay: Readonly<Record<string, Answer>> = {
       return [departure.clock, resourceName, firstName, lastName, mobilePhone, at(user, 'language.code')]
     }),
 
-  'Which boats are booked twice at the same time?': (world) => {
-    const soon = (span: Span) => span.to > Date.now()
-    const fleets = new Set(
-      world
-        .rows('resource_slots')
-        .filter(({ record }) => Number(record.nbResourcesAvailable) > 1)
-        .map(({ key }) => at(world.find('resources', key.resource_id), 'boatId')),
-    )
-    const rentals = taking(world)
-      .map((rental) => ({ ...rental, from: rental.departure.ms, to: rental.arrival.ms }))
-      .filter(({ from, to, boatId }) => from < to && !fleets.has(boatId))
-    const blocks = world
-      .rows('resource_unavailabilities')
-      .filter(({ record }) => record.reason !== 'RENTAL')
-      .map(({ key, record }) => ({
-        resourceId: key.resource_id,
-        from: Date.parse(String(record.startDatetime)),
-        to: Date.parse(String(record.endDatetime)),
-      }))
-    return rentals.flatMap((rental) => {
-      const others = rentals.filter(({ id, boatId }) => id > rental.id && boatId === rental.boatId)
-      const own = blocks.filter(({ resourceId }) => resourceId === rental.resourceId)
-      const row = (other: Span, kind: string, id: number | null): Row[] => {
-        const both = { from: Math.max(rental.from, other.from), to: Math.min(rental.to, other.to) }
-        if (both.from >= both.to || !soon(both)) return []
-        return [[rental.resourceName, rental.id, kind, id, round((both.to - both.from) / 3_600_000, 1)]]
-      }
-      return [
-        ...others.flatMap((other) => row(other, 'rental', other.id)),
-        ...own.flatMap((block) => row(block, 'unavailability', null)),
-      ]
-    })
-  },
+  'Which boats are booked twice at the same time?': (world) =>
+    doubleBookings(world)
+      .filter(({ to }) => to > Date.now())
+      .map(({ rental, kind, other, from, to }) => [
+        rental.resourceName,
+        rental.id,
+        kind,
+        other,
+        round((to - from) / 3_600_000, 1),
+      ]),
 }
+
+type DoubleBooking = Span & { readonly rental: ApiRental; readonly kind: string; readonly other: string | null }
+
+/** What takes a boat together with a rental. The API shows each rental as an unavailability with the same ends. */
+export function doubleBookings(world: ApiWorld): readonly DoubleBooking[] {
+  const { fleets } = world
+  const of = (rentals: readonly ApiRental[]) => {
+    const single = rentals.filter(({ boatId, departure }) => !fleets.has(boatId) && !Number.isNaN(departure.ms))
+    // One without an arrival takes the moment of its departure.
+    return single.map((rental) => {
+      const { departure, arrival } = rental
+      return { rental, from: departure.ms, to: arrival.ms >= departure.ms ? arrival.ms : departure.ms + 0.001 }
+    })
+  }
+  const held = of(world.rentals.filter(({ canceled }) => !canceled))
+  const seen = new Map<string, number>()
+  const blocks = world.rows('resource_unavailabilities').flatMap(({ key, record }) => {
+    const block = { resourceId: key.resource_id, from: endOf(record, 'start'), to: endOf(record, 'end') }
+    if (!(block.from < block.to)) return []
+    const place = JSON.stringify(block)
+    seen.set(place, (seen.get(place) ?? 0) + 1)
+    const boatId = at(world.find('resources', key.resource_id), 'boatId')
+    const own = held.filter(
+      ({ rental, from, to }) => rental.boatId === boatId && from === block.from && to === block.to,
+    )
+    return (seen.get(place) ?? 0) <= own.length ? [] : [block]
+  })
+  const taking = of(world.rentals.filter(({ takesPlace }) => takesPlace))
+  return taking.flatMap((one) => {
+    const { rental } = one
+    const both = (other: Span, kind: string, id: string | null): DoubleBooking[] => {
+      const [from, to] = [Math.max(one.from, other.from), Math.min(one.to, other.to)]
+      return from < to ? [{ rental, kind, other: id, from, to }] : []
+    }
+    const others = taking.filter((each) => each.rental.boatId === rental.boatId && isLater(each.rental, rental))
+    const own = blocks.filter(({ resourceId }) => resourceId === rental.resourceId)
+    return [
+      ...others.flatMap((other) => both(other, 'rental', other.rental.id)),
+      ...own.flatMap((block) => both(block, 'unavailability', null)),
+    ]
+  })
+}
+
+/** Ids may have more digits than a JavaScript number. */
+const isLater = (one: ApiRental, other: ApiRental): boolean => BigInt(one.id) > BigInt(other.id)
 
 const nights = ({ departure, arrival }: ApiRental): number => daysBetween(departure.day, arrival.day)
 

@@ -4,6 +4,7 @@
 import type { TruthRow } from '../../sandbox/sandbox.ts'
 
 export type ApiRecord = TruthRow['record']
+export type Truth = Readonly<Record<string, readonly TruthRow[]>>
 
 const dayMs = 86_400_000
 
@@ -44,7 +45,7 @@ export const daysBetween = (from: string, to: string): number =>
 
 /** A rental with what belongs to it; days and clocks are those of the text of the API. */
 export type ApiRental = {
-  readonly id: number
+  readonly id: string
   readonly record: ApiRecord
   readonly status: string
   readonly canceled: boolean
@@ -69,21 +70,42 @@ export type ApiRental = {
   readonly options: readonly ApiRecord[]
 }
 
+/** Where the ends of an unavailability may stand, the usual place first: nobody publishes it. */
+const endNames = {
+  start: ['startDatetime', 'start', 'startDate', 'start_date', 'from', 'dateFrom', 'departureDatetime'],
+  end: ['endDatetime', 'end', 'endDate', 'end_date', 'to', 'dateTo', 'arrivalDatetime'],
+}
+
+const isDay = (text: string): boolean =>
+  /^\d{4}-\d\d-\d\d$/.test(text) && new Date(Date.parse(text)).getUTCDate() === Number(text.slice(8))
+
+/** An end of an unavailability, in milliseconds: the first member that says one; days are whole. NaN: none does. */
+export function endOf(block: ApiRecord, end: keyof typeof endNames): number {
+  const known = endNames[end].map((name) => {
+    const text = typeof block[name] === 'string' ? block[name] : ''
+    return isDay(text) ? Date.parse(text) + (end === 'end' ? dayMs : 0) : momentOf(text).ms
+  })
+  return known.find((ms) => !Number.isNaN(ms)) ?? Number.NaN
+}
+
 type Moment = { readonly day: string; readonly clock: string; readonly ms: number }
 
-/** A date-time in whichever spelling; one without an offset is in UTC, as TIME_ZONE is here. */
+/** A date-time in whichever spelling; one without an offset is in UTC, as TIME_ZONE is here. Of any other text nothing is known. */
 function momentOf(text: unknown): Moment {
-  const [, day = '', minutes = '', seconds = '00', fraction = '', zone = 'Z'] =
-    /^(\S{10})[Tt ](\d\d:\d\d)(?::(\d\d))?(\.\d+)?\s?(\S+)?$/.exec(String(text)) ?? []
+  const [whole, day = '', minutes = '', seconds = '00', fraction = '', zone = 'Z'] =
+    /^(\d{4}-\d\d-\d\d)[Tt ]([01]\d:\d\d|2[0-3]:\d\d)(?::(\d\d))?(\.\d+)?\s?([Zz]|[+-](?:[01]\d|2[0-3]):?(?:\d\d)?)?$/.exec(
+      String(text),
+    ) ?? []
+  if (whole === undefined || !isDay(day)) return { day: '', clock: '', ms: Number.NaN }
   const [, sign, hours = '0', more = '0'] = /^([+-])(\d\d):?(\d\d)?$/.exec(zone) ?? []
   const ahead = (Number(hours) * 60 + Number(more)) * (sign === '-' ? -1 : 1)
-  const ms = Date.parse(`${day}T${minutes}:${seconds}${fraction}Z`) - ahead * 60_000
+  const ms = Date.parse(`${day}T${minutes}:00Z`) + Number(`${seconds}${fraction}`) * 1_000 - ahead * 60_000
   return { day, clock: `${day} ${minutes}:${seconds}${fraction}`, ms }
 }
 
 /** The API's records, and what a question asks of them. */
 export class ApiWorld {
-  readonly #truth: Readonly<Record<string, readonly TruthRow[]>>
+  readonly #truth: Truth
   readonly today = new Date().toISOString().slice(0, 10)
   readonly year = Number(this.today.slice(0, 4))
   readonly rentals: readonly ApiRental[]
@@ -91,7 +113,7 @@ export class ApiWorld {
   readonly #notTakingPlace: readonly string[]
 
   /** @param notTakingPlace words of statuses, as `wordOf` has them */
-  constructor(truth: Readonly<Record<string, readonly TruthRow[]>>, notTakingPlace: readonly string[] = []) {
+  constructor(truth: Truth, notTakingPlace: readonly string[] = []) {
     this.#truth = truth
     this.#notTakingPlace = notTakingPlace
     const below = (table: string) => groupBy(this.rows(table), ({ key }) => String(key.rental_id))
@@ -139,6 +161,12 @@ export class ApiWorld {
     return sign === undefined ? undefined : sign === '1'
   }
 
+  /** Boats of which a slot shows several free. */
+  get fleets(): ReadonlySet<unknown> {
+    const several = this.rows('resource_slots').filter(({ record }) => Number(record.nbResourcesAvailable) > 1)
+    return new Set(several.map(({ key }) => at(this.find('resources', key.resource_id), 'boatId')))
+  }
+
   /** Full days and days of a resource in some months that are known. */
   occupancy(resourceId: unknown, months: readonly string[]): { readonly full: number; readonly days: number } {
     const known = months.flatMap((first) => {
@@ -173,7 +201,7 @@ export class ApiWorld {
         : amounts.reduce<number>((sum, price) => sum + Number(price), 0)
     const paid = (record.totalPaid ?? null) === null ? inLines : Number(record.totalPaid)
     return {
-      id: Number(record.id),
+      id: String(record.id),
       record,
       status,
       canceled,

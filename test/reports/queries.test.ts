@@ -4,15 +4,16 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { table } from '../../src/cli/terminal/output.ts'
-import { rentalDoubts } from '../../src/inspect/report-queries.ts'
+import { overlapsToCome, rentalDoubts } from '../../src/inspect/report-queries.ts'
 import { wantedIntervals } from '../../src/jobs/schedule.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { saveIntervals } from '../../src/sync/due/stream-state.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { type Answer, departing, grouped, sum, taking } from './answer-parts.ts'
-import { boats, quay } from './answers-about-boats.ts'
+import { boats, doubleBookings, quay } from './answers-about-boats.ts'
 import { byCurrencies, customers, money, sumKnown } from './answers-about-money.ts'
-import { type ApiRental, ApiWorld, at, codeOf, groupBy } from './api-world.ts'
+import { type ApiRecord, type ApiRental, ApiWorld, addDays, at, codeOf, groupBy, monthsFrom } from './api-world.ts'
+import { addLongIds, addOddBlocks, wholeTruth } from './odd-records.ts'
 
 const viewNamed = (name: string) => reportViews.find((view) => view.name === name) ?? { orderBy: '' }
 
@@ -97,8 +98,8 @@ const year = new Date().getUTCFullYear()
 function makeAwkward(): void {
   const before = mirror.sandbox.truth()
   const rentals = before.rentals?.map(({ record }) => record) ?? []
-  const paid = new Set(before.rental_payments?.map(({ key }) => key.rental_id))
-  const validated = rentals.filter(({ status }) => status === 'VALIDATED').map(({ id }) => id as number)
+  const paid = new Set(before.rental_payments?.map(({ key }) => String(key.rental_id)))
+  const validated = rentals.filter(({ status }) => status === 'VALIDATED').map(({ id }) => String(id))
   const [a, b, c, d, e, f, g] = validated
   const unpaid = validated.slice(7).find((id) => !paid.has(id))
   const [first, second] = before.companies ?? []
@@ -115,8 +116,8 @@ function makeAwkward(): void {
     departureDatetime: `${year + 1}-03-0${from}T09:00:00+02:00`,
     arrivalDatetime: `${year + 1}-03-0${to}T09:00:00+02:00`,
   })
-  const update = (id: number | undefined, set: Record<string, unknown>) =>
-    ({ record: 'rentals', op: 'update', id: id ?? 0, set }) as const
+  const update = (id: string | undefined, set: Record<string, unknown>) =>
+    ({ record: 'rentals', op: 'update', id: id ?? '', set }) as const
   mirror.sandbox.mutate([
     update(a, { departureDatetime: `${year}-01-01T00:30:00+02:00` }), // last year in UTC
     update(b, { departureDatetime: `${year}-12-31T23:30:00-04:00` }), // next year in UTC
@@ -125,7 +126,7 @@ function makeAwkward(): void {
     update(e, { departureDatetime: `${year}-06-01T09:00:00+02:00`, status: 'CANCELED' }),
     update(f, { departureDatetime: `${year}-06-01T09:00:00+02:00`, status: 'PENDING' }),
     update(unpaid, { departureDatetime: `${year}-06-01T09:00:00+02:00`, depositCurrency: 'GBP' }),
-    { record: 'rentals', op: 'delete', id: g ?? 0 },
+    { record: 'rentals', op: 'delete', id: g ?? '' },
     update(twice?.[0]?.id, nextYear(1, 4)),
     update(twice?.[1]?.id, nextYear(3, 6)),
     update(soon?.id, { crewChildren: null }), // of whom nobody knows how many there are
@@ -141,7 +142,11 @@ function makeAwkward(): void {
 
 /** One rental in ten has a date-time, a status and money in a form that is legal and unusual. */
 function makeOdd(): void {
-  const { rentals = [], rental_payments: payments = [], rental_options: options = [] } = mirror.sandbox.truth()
+  const {
+    rentals = [],
+    rental_payments: payments = [],
+    rental_options: options = [],
+  } = wholeTruth(mirror.sandbox.truthText())
   const clocks = [
     (day: string) => `${day}T09:00:00+18:00`,
     (day: string) => `${day} 09:00:00 +02:00`,
@@ -165,17 +170,17 @@ function makeOdd(): void {
     const status = statuses[index % statuses.length]
     const set = {
       departureDatetime: written(departureDatetime, index),
-      arrivalDatetime: written(arrivalDatetime, index + 1),
+      arrivalDatetime: index % 7 === 2 ? null : written(arrivalDatetime, index + 1),
       ...(index % 2 === 0 || index % 10 === 3 ? { status } : {}),
     }
     const update = (change: object) =>
-      mirror.sandbox.mutate([{ record: 'rentals', op: 'update', id: Number(id), ...change }])
+      mirror.sandbox.mutate([{ record: 'rentals', op: 'update', id: String(id), ...change }])
     const [paid] = payments.filter(({ key }) => key.rental_id === id)
     const [option] = options.filter(({ key }) => key.rental_id === id)
     const pay = (fields: object) =>
       paid &&
       mirror.sandbox.mutate([
-        { record: 'rental_payments', op: 'update', id: Number(paid.key.id), parent: Number(id), set: { ...fields } },
+        { record: 'rental_payments', op: 'update', id: String(paid.key.id), parent: String(id), set: { ...fields } },
       ])
     const kinds = [
       () => pay({ currency: 'eur' }),
@@ -187,8 +192,8 @@ function makeOdd(): void {
           {
             record: 'rental_options',
             op: 'update',
-            id: Number(option.key.id),
-            parent: Number(id),
+            id: String(option.key.id),
+            parent: String(id),
             set: { option: { ...(option.record.option as object), prices: [{ price: 1, currency: 'sek' }] } },
           },
         ]),
@@ -216,12 +221,21 @@ beforeAll(async () => {
   }))
   await saveIntervals(mirror.app.database.pool, intervals)
   await syncAll(false)
+  const now = (): ApiWorld =>
+    new ApiWorld(wholeTruth(mirror.sandbox.truthText({ days: 2, durations: 1, priceDays: 28, calendarYears: 2 })), [
+      'NO_SHOW',
+    ])
   if (!updating) {
     makeAwkward()
+    addLongIds(mirror.sandbox)
     makeOdd()
+    addOddBlocks(
+      mirror.sandbox,
+      now().rentals.filter((_, index) => index % 5 === 0),
+    )
     await syncAll(true)
   }
-  world = new ApiWorld(mirror.sandbox.truth({ days: 2, durations: 1, priceDays: 28, calendarYears: 2 }), ['NO_SHOW'])
+  world = now()
 }, 240_000)
 
 afterAll(async () => {
@@ -252,10 +266,10 @@ async function ask(
   return { columns, rows: rows.map(({ cells }) => cells) }
 }
 
-/** A cell as what it says: 5.0 is 5, and the order of a list says nothing. */
+/** A cell as what it says: 5.0 is 5, and the order of a list says nothing. Ids keep all their digits. */
 function said(cell: unknown): string {
   const text = String(cell ?? '')
-  if (/^-?\d+(\.\d+)?$/.test(text)) return String(Math.round(Number(text) * 100) / 100)
+  if (/^-?\d{1,15}(\.\d+)?$/.test(text)) return String(Math.round(Number(text) * 100) / 100)
   return text.split(', ').sort().join(', ')
 }
 const lines = (rows: readonly (readonly unknown[])[]): string[] => rows.map((row) => row.map(said).join(' | ')).sort()
@@ -428,6 +442,17 @@ describe('the views of rentals', () => {
     expect(unknown).toContain(true)
   })
 
+  it('report.overlaps', async () => {
+    const ms = ['overlap_from', 'overlap_to'].map((name) => `floor(extract(epoch from ${name}) * 1000) as ${name}`)
+    const { rows } = await ask(`select rental_id, resource_id, other_kind, other_rental_id, ${ms} from report.overlaps`)
+    const wanted = doubleBookings(world).map(({ rental, kind, other, from, to }) => [
+      ...[rental.id, rental.resourceId, kind, other],
+      ...[Math.floor(from), Math.floor(to)],
+    ])
+    expect(lines(rows)).toEqual(lines(wanted))
+    expect(new Set(wanted.map(([, , kind]) => kind))).toEqual(new Set(['rental', 'unavailability']))
+  })
+
   it('report.revenue and report.cancellations', async () => {
     const sums = `currency, array_to_string(currencies, ','), rentals, total_to_pay, total_paid, paid_unknown`
     const answer = (rentals: readonly ApiRental[], by: (rental: ApiRental) => readonly unknown[]) =>
@@ -486,6 +511,58 @@ describe('the views of rentals', () => {
       ),
     ).toEqual(lines(byStatus))
     expect(doubts.among).toBe(world.rentals.length)
+    const { withoutArrival, fleets } = await overlapsToCome(mirror.app.database.pool)
+    const open = taking(world).filter(({ departure, arrival }) => !(arrival.ms >= departure.ms))
+    const lately = open.filter(({ departure }) => departure.ms > Date.now() - 30 * 86_400_000)
+    expect(lines(withoutArrival.map((id) => [id]))).toEqual(lines(lately.map(({ id }) => [id])))
+    const several = world.records('resources').filter(({ boatId }) => world.fleets.has(boatId))
+    expect(lines(fleets.map(({ resourceId }) => [resourceId]))).toEqual(lines(several.map(({ id }) => [id])))
+  })
+})
+
+describe('the views of boats', () => {
+  const namesOf = (boat: ApiRecord) => [
+    ...[boat.id, boat.name, boat.boatId, at(boat, 'company.id'), at(boat, 'company.companyBrandName')],
+    at(boat, 'harbour.name'),
+  ]
+  const names = 'resource_id, resource_name, boat_id, company_id, company_name, harbour_name'
+
+  it('report.fleet', async () => {
+    const { rows } = await ask(`select ${names}, is_rentable, min_price, currency, is_full_today from report.fleet`)
+    const wanted = world
+      .records('resources')
+      .map((boat) => [
+        ...namesOf(boat),
+        ...[boat.isRentable, boat.minPrice, codeOf(world.prices(boat.id)[0]?.currency)],
+        world.isFull(boat.id, world.today),
+      ])
+    expect(lines(rows)).toEqual(lines(wanted))
+  })
+
+  it('report.calendar, also on other days', async () => {
+    const year = monthsFrom(`${world.year}-01-01`, 12)
+    for (const { from, days, view } of [
+      { from: world.today, days: 100, view: 'report.calendar' },
+      { from: year[0] ?? '', days: 31, view: `report.calendar('${year[0]}', '${world.year}-01-31')` },
+    ]) {
+      const { rows } = await ask(`select date, ${names}, is_full from ${view}`)
+      const wanted = Array.from({ length: days }, (_, n) => addDays(from, n)).flatMap((day) =>
+        world.records('resources').map((boat) => [day, ...namesOf(boat), world.isFull(boat.id, day)]),
+      )
+      expect(lines(rows)).toEqual(lines(wanted))
+    }
+  })
+
+  it('report.occupancy', async () => {
+    const { rows } = await ask(`select ${names}, boat_resources, month, days, full_days from report.occupancy`)
+    const offers = groupBy(world.records('resources'), ({ boatId }) => String(boatId))
+    const wanted = monthsFrom(`${world.year}-01-01`, 24).flatMap((month) =>
+      world.records('resources').map((boat) => {
+        const { full, days } = world.occupancy(boat.id, [month])
+        return [...namesOf(boat), offers.get(String(boat.boatId))?.length, month, days, full]
+      }),
+    )
+    expect(lines(rows)).toEqual(lines(wanted))
   })
 })
 
