@@ -9,11 +9,19 @@ import { identifier, isStub, literal } from '../../database/sql.ts'
 import type { ServeContext } from '../context.ts'
 import { Refusal } from '../problem.ts'
 import { bodyTag, present, presentArray } from '../rights.ts'
-import { hasKey, parentKeyOf } from './keys.ts'
-import { isUnsettled } from './own-changes.ts'
-import { refuse } from './query.ts'
-import { type Part, type ReadStatement, readRow } from './statements.ts'
-import { assertMayRead, assertOn, assertSees, named, notFound, notKnown } from './states.ts'
+import { hasKey, parentKeyOf, refuse } from './query.ts'
+import {
+  assertMayRead,
+  assertOn,
+  assertSees,
+  isUnsettled,
+  named,
+  notFound,
+  notKnown,
+  type Part,
+  type ReadStatement,
+  readRow,
+} from './states.ts'
 import type { Asked, Through } from './through.ts'
 import type { Handler, ReadRequest, Served } from './types.ts'
 

@@ -8,10 +8,8 @@ import { addDays, dateIn } from '../../clock.ts'
 import { settings as settingNames } from '../../settings.ts'
 import { bodyTag, presentText } from '../rights.ts'
 import { askThrough, type Below, belowStatement, type Deps, isKnown, type Wanted } from './collections.ts'
-import { parentKeyOf } from './keys.ts'
-import { refuse } from './query.ts'
-import { readRow } from './statements.ts'
-import { assertOn } from './states.ts'
+import { parentKeyOf, refuse } from './query.ts'
+import { assertOn, readRow } from './states.ts'
 import type { Handler, ReadRequest, Served } from './types.ts'
 
 /** A read below a resource, with what a request asks of it. */

@@ -1,22 +1,23 @@
 // Lists: a page of the records in a fixed order, with the number of all of them.
 
+import type { ListShape } from '../../api/paging/envelope.ts'
 import { styles } from '../../api/paging/styles.ts'
 import { parentOf } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
-import { identifier, isStub, literal } from '../../database/sql.ts'
+import { identifier, isStub, literal, type Queryable } from '../../database/sql.ts'
 import { type Bound, readTogether } from '../../database/together.ts'
 import { areBoundsIncluded } from '../../profile/bounds.ts'
 import { pageBaseSetting, readDetected } from '../../profile/detected-settings.ts'
 import { pagingOf } from '../../sync/lists/paging.ts'
+import { readShapes, shapeAmong } from '../../sync/lists/shape.ts'
 import type { ServeContext } from '../context.ts'
 import { bodyTag, presentText } from '../rights.ts'
 import type { Caller } from '../types.ts'
 import { type DayRange, type ListQuery, listed, listQuery, orderSql } from './list-query.ts'
-import { shaped, type Window, windowOf } from './paging.ts'
+import { shaped, shapeSet, type Window, windowOf } from './paging.ts'
 import { createPlaces, type Start } from './places.ts'
 import { refuse } from './query.ts'
-import { createShapes } from './shapes.ts'
 import { assertMayRead, notKnown } from './states.ts'
 import type { Handler } from './types.ts'
 import { isShown, type ListSource, tableOf, unmirroredSource } from './unmirrored.ts'
@@ -132,6 +133,20 @@ function pageBases({ sync }: ServeContext): (paging: PagingSettings) => Promise<
       known = { base: typeof detected?.value === 'number' ? detected.value : usual, at: performance.now() }
     }
     return known.base
+  }
+}
+
+/** How long they are remembered, in milliseconds: an API seldom changes them. */
+const shapesMs = 30_000
+
+/** Finds the shape of a list; the settings say what was not found out. A list that is not known is looked up each time. */
+function createShapes(db: Queryable): (stream: StreamDef, paging: PagingSettings) => Promise<ListShape> {
+  let known: { readonly shapes: Awaited<ReturnType<typeof readShapes>>; readonly at: number } | null = null
+  return async ({ name }, paging) => {
+    if (known === null || performance.now() - known.at > shapesMs || !known.shapes.has(name))
+      known = { shapes: await readShapes(db), at: performance.now() }
+    const [found, set] = [shapeAmong(known.shapes, name), shapeSet(paging)]
+    return found === null ? set : { ...found, total: found.total ?? set.total, next: found.next ?? set.next }
   }
 }
 

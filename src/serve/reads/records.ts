@@ -9,10 +9,19 @@ import type { ServeContext } from '../context.ts'
 import type { Refusal } from '../problem.ts'
 import { present, presentText, type RecordId, textTag } from '../rights.ts'
 import { outdatedSql, staleWarning, unlessAway } from './collections.ts'
-import { hasKey, parentKeyOf, recordKeyOf } from './keys.ts'
-import { isUnsettled } from './own-changes.ts'
-import { type ReadStatement, readRow } from './statements.ts'
-import { assertMayRead, assertOn, assertSees, isErasedPerson, named, notFound, notKnown } from './states.ts'
+import { hasKey, parentKeyOf, recordKeyOf } from './query.ts'
+import {
+  assertMayRead,
+  assertOn,
+  assertSees,
+  isErasedPerson,
+  isUnsettled,
+  named,
+  notFound,
+  notKnown,
+  type ReadStatement,
+  readRow,
+} from './states.ts'
 import type { Through } from './through.ts'
 import type { Handler, ReadRequest, Served } from './types.ts'
 

@@ -1,10 +1,13 @@
 // What is known of a record or of what hangs below it decides how a read is answered: from the mirror, by asking the API, or
 // not at all.
 
-import { companyStreamOf } from '../../catalog/catalog.ts'
+import { companyStreamOf, streamNamed, withAncestors } from '../../catalog/catalog.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { StreamDef, StreamSetting } from '../../catalog/types.ts'
-import type { Queryable } from '../../database/sql.ts'
+import type { Database } from '../../database/database.ts'
+import { identifier, type Queryable } from '../../database/sql.ts'
+import { readTogether } from '../../database/together.ts'
+import { inStates } from '../../outbox/states.ts'
 import { settings as settingNames } from '../../settings.ts'
 import { problem, Refusal } from '../problem.ts'
 import { refusalFor } from '../rights.ts'
@@ -51,4 +54,55 @@ export async function isErasedPerson(db: Queryable, stream: StreamDef, key: read
   const about = stream.document === true ? 'users' : stream.name
   const found = await db.query('select from sync.erased where stream = $1 and key = $2', [about, keyText(key)])
   return found.rowCount === 1
+}
+
+/** A statement with its parameters, `$1` and so on. */
+export type Part = { readonly text: string; readonly values: readonly (string | null)[] }
+
+export type ReadStatement = {
+  /** Names the prepared statement; the texts follow from it. Null: its best plan depends on the values. */
+  readonly name: string | null
+  /** What is known of the reading, from `sync`; one row. */
+  readonly facts: Part
+  /** The data to serve, from `mirror`; at most one row, whose columns have other names. */
+  readonly rows: Part
+}
+
+/** Runs the statement as the caller. Columns of `rows` are null where there is no row, or the caller sees none. */
+export async function readRow<R extends object>(
+  database: Database,
+  { role }: Pick<Caller, 'role'>,
+  statement: ReadStatement,
+): Promise<R> {
+  const { name, facts, rows } = statement
+  const results = await readTogether(database.pool, [
+    { ...facts, name: name === null ? null : `${name}:facts` },
+    ...(role === null ? [] : [`set local role ${identifier(role)}`]),
+    { ...rows, name: name === null ? null : `${name}:rows` },
+  ])
+  const columns = results.flatMap(({ fields, rows: [row] }) =>
+    fields.map(({ name: column }): [string, unknown] => [column, row?.[column] ?? null]),
+  )
+  return Object.fromEntries(columns) as R
+}
+
+/**
+ * Whether the caller has changes that are not settled and may show in this record, or in this collection: those of the rental
+ * or the user at the beginning of the key. A caller that may not write has none.
+ * @param key the key of the record, or of the record above the collection
+ */
+export async function isUnsettled(
+  db: Queryable,
+  { token, write }: Pick<Caller, 'token' | 'write'>,
+  stream: Pick<StreamDef, 'name'>,
+  key: readonly string[],
+): Promise<boolean> {
+  const aggregate = withAncestors(streamNamed(stream.name))[0]?.aggregate
+  if (!write || token === null || aggregate === undefined) return false
+  const { rows } = await db.query<{ found: boolean }>(
+    `select exists (select from outbox.requests r join outbox.queue q on q.id = r.change_id
+       where r.token = $1 and q.aggregate = $2 and ${inStates('q.status', 'unsettled')}) as found`,
+    [token.id, `${aggregate}:${key[0]}`],
+  )
+  return rows[0]?.found === true
 }
