@@ -39,15 +39,16 @@ export type ProbedPage = readonly Json[] | 'refused'
 
 /**
  * The number of the first page, from the answers to page 0 and page 1; null when they do not show it. Page 0 refused
- * or empty: 1. Most of their records the same: 1, because the API treated 0 as 1, whatever was added in between. Others: 0.
+ * or empty: 1. Most of their records the same: 1, because the API treated 0 as 1, whatever was added in between; unless the first
+ * of page 0 is missing, as where offset 1 skips it. Others: 0.
  */
 export function decidePageBase(pageZero: ProbedPage, pageOne: ProbedPage): 0 | 1 | null {
   if (pageZero === 'refused') return pageOne === 'refused' ? null : 1
   if (pageZero.length === 0) return pageOne === 'refused' || pageOne.length === 0 ? null : 1
   if (pageOne === 'refused') return 0
-  const zero = new Set(keysOf(pageZero))
-  const shared = keysOf(pageOne).filter((key) => zero.has(key)).length
-  return shared * 2 > Math.max(pageZero.length, pageOne.length) ? 1 : 0
+  const [zero, one] = [keysOf(pageZero), keysOf(pageOne)]
+  const shared = one.filter((key) => zero.includes(key)).length
+  return shared * 2 > Math.max(zero.length, one.length) && one.includes(zero[0] ?? '') ? 1 : 0
 }
 
 /** Reads pages 0 and 1 of a numbered list, at once. @throws ApiError for everything but a refusal of one of them */

@@ -13,6 +13,12 @@ for (const [name, zero, one, expected] of [
   ['both the same: 0 was taken for 1', a, a, 1],
   ['both the same records, one changed meanwhile', a, [{ id: 1, seen: 2 }, { id: 2 }], 1],
   ['both the same records, one added meanwhile', [{ id: 1 }, { id: 2 }, { id: 3 }], [{ id: 9 }, ...a], 1],
+  [
+    'offsets, of which 1 skips the first record',
+    [{ id: 1 }, { id: 2 }, { id: 3 }],
+    [{ id: 2 }, { id: 3 }, { id: 4 }],
+    0,
+  ],
   ['pages that share the record that moved to the second', [...a, ...b], b, 0],
   ['page 0 refused', 'refused', a, 1],
   ['page 0 refused, page 1 empty', 'refused', [], 1],

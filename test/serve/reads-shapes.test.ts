@@ -90,7 +90,8 @@ it.each(all)('%s are those of the API', async (_, sandbox, env, paths) => {
     env: { API_PAGE_SIZE: '5', API_SIZE_PARAM: 'perPage', ...env },
     sync: false,
   })
-  await rig.mirror.sync({ streams: ['users'] })
+  const runs = await rig.mirror.sync({ streams: ['users'] })
+  expect(runs.map(({ stream, status, error }) => [stream, status, error])).toEqual([['users', 'done', null]])
   for (const path of paths) {
     const [served, real] = [await rig.get(path), await rig.ask(path)]
     expect([path, served.status, withoutOrigin(served.json), linkOf(served.headers)]).toEqual([
