@@ -1,11 +1,9 @@
 // What the report views share: their form, and pieces of SQL: today, the day and wall clock of a date-time, currencies.
 
 import type { ViewDef } from '../database/repeatable-step.ts'
-import type { reportNames } from './names.ts'
 
 /** A view of schema `report`, as data. */
-export type ReportView = Omit<ViewDef, 'schema' | 'name' | 'columns'> & {
-  readonly name: (typeof reportNames)[number]
+export type ReportView = Omit<ViewDef, 'schema' | 'columns'> & {
   readonly columns: Readonly<Record<string, readonly [sql: string, comment: string]>>
   /** The order most useful to a reader. */
   readonly orderBy: string

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { streams } from '../../src/catalog/catalog.ts'
-import { reportNames } from '../../src/reports/names.ts'
+import { reportViews } from '../../src/reports/report-views.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { Planner } from '../outbox/plans.ts'
 import type { TestDatabase } from './database.ts'
@@ -52,7 +52,7 @@ export async function openWork(database: TestDatabase, url = database.url): Prom
           { orderLink: 'https://example.com/1' },
         ])
         for (const view of [
-          ...reportNames.map((name) => `report.${name}`),
+          ...reportViews.map(({ name }) => `report.${name}`),
           ...streams.map(({ name }) => `live.${name}`),
           ...[
             'mirror.changes',

@@ -1,7 +1,6 @@
 // How the commands that show what is in the mirror are called.
 
 import { InvalidArgumentError, Option } from 'commander'
-import { reportNames } from '../../reports/names.ts'
 import { looks, matching, quiet, shownRows, type Usage, wholeNumber } from './command.ts'
 
 /** Adds the commands from `report` to `drift`. */
@@ -9,7 +8,7 @@ export function addReading(program: Usage): void {
   program
     .command('report')
     .description('print a report; without a name: list the reports')
-    .argument('[name]', reportNames.join(', '))
+    .argument('[name]', 'a report, such as rentals')
     .option(
       '--csv',
       'print CSV with a header; an apostrophe is put before texts that a spreadsheet would read as a formula',
