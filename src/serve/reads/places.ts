@@ -1,6 +1,6 @@
-// Where a page of a list begins, and how many records the list has. Both are counted row by row, which takes ever longer; so
-// totals are stored, and of long lists the place of every thousandth row. What the change log has gained since shows whether
-// they still hold: a place does as long as no row before it came or went.
+// Where a page of a list begins, and how many records the list has. Both are counted row by row, which takes ever longer. So totals
+// are remembered, and of long lists the place of every 200th row. Before each use, the change log shows what has changed since: a
+// total holds until then, a place as long as no row before it came or went.
 
 import { streams } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
@@ -10,6 +10,7 @@ import { identifier } from '../../database/sql.ts'
 import { readTogether } from '../../database/together.ts'
 import { messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
+import { memo } from '../../memo.ts'
 import type { Caller } from '../types.ts'
 import { type ListQuery, orderSql } from './list-query.ts'
 
@@ -38,45 +39,43 @@ export type Places = { start(asked: Asked): Promise<Start> }
 
 /** Rows from one remembered place to the next. Skipping 500 rows takes a tenth of the time of a page's statement. */
 const step = 200
-/** Places are remembered once so many rows would have to be counted. */
+/** Places are looked up once so many rows would have to be counted, at most every few milliseconds. */
 const worthwhile = 2 * step
-/** They are looked for anew no sooner than this after the last time, and always after that, in milliseconds. */
 const againMs = 5_000
+/** Of a list that nobody asked for so long, nothing is known any more: the change log may have been pruned. */
 const longestMs = 10 * 60_000
 /** So many lists are remembered, each by what is asked for and by whom. */
-const mostLists = 500
+const lists = { most: 250, longest: Number.POSITIVE_INFINITY }
 /** After so many changes nothing holds any more. */
 const mostChanges = 1_000
 
-/** `rank`: the first value of the order as a whole number. */
+/** A snapshot, and the history and the start of the server that it is of: others use its transaction ids anew. */
+type Moment = { readonly now: string; readonly history: string }
+const momentSql = `pg_current_snapshot()::text as now, mirror.feed_epoch() || ' ' || pg_postmaster_start_time() as history`
+
+/** `rank`: see {@link rankSql}. */
 type Place = { readonly values: readonly string[]; readonly rank: string }
 
-/** Ranks that stand before all places. */
-const beforeAll = { ascending: String(-(2n ** 63n)), descending: String(2n ** 63n - 1n) } as const
-
 type Known = {
+  /** The rest holds as of here; null: nothing is remembered. */
+  moment: Moment | null
+  refreshedAt: number
   total: number | null
-  places: { readonly rows: readonly Place[]; readonly at: number } | null
-  /** The rank of the first place that a row came to or left since the places were looked up; null: none. */
-  first: string | null
-  /** The same since the look-up began that is running. */
-  firstSinceLooking: string | null
-  /** What the change log has gained up to here is in the other members; null: nothing is remembered. */
-  snapshot: string | null
-  /** The history and the start of the server that the snapshot is of: others use its transaction ids anew. */
-  history: string | null
-  /** How often it had gained anything. */
-  changes: number
+  places: readonly Place[]
+  /** Grows whenever a total may hold no more, and with each look-up of places. */
+  version: number
+  looks: number
   lookedAt: number
   isLooking: boolean
 }
 
-/** What the change log has gained of a stream since a moment. `many`: so much that nothing holds. */
-type Changes = { readonly any: boolean; readonly first: string | null; readonly many: boolean } & Moment
+const nothing = (): Known => ({
+  ...{ moment: null, refreshedAt: 0, total: null, places: [], version: 0, looks: 0 },
+  ...{ lookedAt: Number.NEGATIVE_INFINITY, isLooking: false },
+})
 
-type Moment = { readonly now: string; readonly history: string }
-
-const momentSql = `pg_current_snapshot()::text as now, mirror.feed_epoch() || ' ' || pg_postmaster_start_time() as history`
+/** What a list has gained since a moment. `first`: the rank of the first row that came or went. `many`: so much that nothing holds. */
+type Changes = Moment & { readonly any: boolean; readonly first: string | null; readonly many: boolean }
 
 /** Streams whose records stand in others: a row may be known from there first, and becomes listed by an update. */
 const embedded = new Set(streams.flatMap(({ embeds = [] }) => embeds.map(({ stream }) => stream)))
@@ -90,7 +89,7 @@ const changesSql = ({ stream, caller, asked }: Asked): string => {
   const rank = rankSql(stream, asked)
   const isSteady = asked.isWhole && caller.role === null && !embedded.has(stream.name)
   const comes = isSteady ? `c.operation <> 'update'` : 'true'
-  return `select count(*) > 0 as any, ${asked.descending ? 'max' : 'min'}(${rank}) filter (where ${comes})::text as first,
+  return `select count(*) > 0 as any, min(${rank}) filter (where ${comes})::text as first,
       count(*) > ${mostChanges} or coalesce(bool_or(${rank} is null) filter (where ${comes}), false) as many,
       ${momentSql}
     from (select c.key ->> '${key}' as key, c.operation from mirror.change_log c
@@ -100,12 +99,12 @@ const changesSql = ({ stream, caller, asked }: Asked): string => {
     left join mirror.${identifier(stream.name)} t on t.${identifier(key)} = c.key::${columnType(stream, key)}`
 }
 
-/** The first column of the order as a whole number, in which later rows are larger; null where there is none. */
-function rankSql(stream: StreamDef, { order: [column = ''] }: ListQuery): string {
+/** The first column of the order as a whole number, which is larger for later rows; null where there is none. */
+function rankSql(stream: StreamDef, { order: [column = ''], descending }: ListQuery): string {
   const type = columnType(stream, column)
-  const name = `t.${identifier(column)}`
-  if (type === 'timestamptz') return `(extract(epoch from ${name}) * 1000000)::bigint`
-  return type === 'bigint' ? name : 'null::bigint'
+  const value = `t.${identifier(column)}`
+  const whole = type === 'timestamptz' ? `(extract(epoch from ${value}) * 1000000)::bigint` : value
+  return type === 'timestamptz' || type === 'bigint' ? `(${descending ? '-' : ''}${whole})` : 'null::bigint'
 }
 
 /** True of rows `t` behind a place. */
@@ -118,72 +117,56 @@ const behind =
     return `(${own.join(', ')}) ${descending ? '<' : '>'} (${given.join(', ')})`
   }
 
-export function createPlaces(database: Database, log: Logger): Places {
-  const lists = new Map<string, Known>()
+/** Every 200th row with the number of all. A row without a value stands behind all places, and would be found by none. */
+const placesSql = (stream: StreamDef, asked: ListQuery): string => {
+  const columns = asked.order.map((column) => `t.${identifier(column)}::text`)
+  return `select p.values, p.rank, p.total from (
+      select array[${columns.join(', ')}] as values, ${rankSql(stream, asked)}::text as rank, count(*) over () as total,
+        row_number() over (order by ${orderSql(stream, asked)}) as place, bool_or(${rankSql(stream, asked)} is null) over () as unranked
+      from mirror.${identifier(stream.name)} t where ${asked.where}) p
+    where p.place % ${step} = 0 and not p.unranked order by p.place`
+}
 
-  const knownOf = (id: string): Known => {
-    const known = lists.get(id) ?? {
-      ...{ total: null, places: null, first: null, firstSinceLooking: null, snapshot: null, history: null, changes: 0 },
-      ...{ lookedAt: Number.NEGATIVE_INFINITY, isLooking: false },
-    }
-    lists.delete(id)
-    lists.set(id, known)
-    const [oldest] = lists.keys()
-    if (lists.size > mostLists && oldest !== undefined) lists.delete(oldest)
-    return known
-  }
+export function createPlaces(database: Database, log: Logger): Places {
+  const knownOf = memo(nothing, lists)
 
   /** Brings what is remembered up to now. */
   const refresh = async (of: Asked, known: Known): Promise<void> => {
-    const { snapshot } = known
+    const at = performance.now()
+    if (at - known.refreshedAt > longestMs) known.moment = null
+    const { moment, looks } = known
     const { rows } =
-      snapshot === null
-        ? await database.pool.query<Changes>(`select false as any, null as first, false as many, ${momentSql}`)
-        : await database.pool.query<Changes>(changesSql(of), [snapshot, of.stream.name])
+      moment === null
+        ? await database.pool.query<Changes>(`select true as any, null as first, true as many, ${momentSql}`)
+        : await database.pool.query<Changes>(changesSql(of), [moment.now, of.stream.name])
     const [changes] = rows
     if (changes === undefined) return
-    const { descending } = of.asked
-    const isOther = known.history !== null && known.history !== changes.history
-    const first = changes.many || isOther ? beforeAll[descending ? 'descending' : 'ascending'] : changes.first
-    const earlier = (a: string | null): string | null => {
-      if (a === null || first === null) return a ?? first
-      return BigInt(a) < BigInt(first) === descending ? first : a
-    }
-    known.first = earlier(known.first)
-    known.firstSinceLooking = earlier(known.firstSinceLooking)
-    known.snapshot = changes.now
-    known.history = changes.history
-    if (!changes.any && !isOther) return
-    known.changes += 1
-    known.total = null
+    // The places of a look-up that has ended meanwhile may be of an earlier moment.
+    if (known.looks !== looks) return await refresh(of, known)
+    const { now, history, any, first, many } = changes
+    const isOther = moment !== null && moment.history !== history
+    if (many || isOther) known.places = []
+    else if (first !== null) known.places = known.places.filter(({ rank }) => BigInt(rank) < BigInt(first))
+    if (any || isOther) Object.assign(known, { total: null, version: known.version + 1 })
+    Object.assign(known, { moment: { now, history }, refreshedAt: at })
   }
 
   const look = async ({ stream, caller: { role }, asked }: Asked, known: Known): Promise<void> => {
-    const columns = asked.order.map((column) => `t.${identifier(column)}`)
-    const order = orderSql(stream, asked)
-    const [found] = await readTogether(database.pool, [
+    const [moment, found] = await readTogether(database.pool, [
+      { name: null, text: `select ${momentSql}`, values: [] },
       ...(role === null ? [] : [`set local role ${identifier(role)}`]),
-      {
-        name: null,
-        text: `select p.values, p.rank, p.unranked from (
-            select array[${columns.map((column) => `${column}::text`).join(', ')}] as values, ${rankSql(stream, asked)}::text as rank,
-              row_number() over (order by ${order}) as place, bool_or(${rankSql(stream, asked)} is null) over () as unranked
-            from mirror.${identifier(stream.name)} t where ${asked.where}) p where p.place % ${step} = 0 order by p.place`,
-        values: asked.values,
-      },
+      { name: null, text: placesSql(stream, asked), values: asked.values },
     ])
-    const rows: readonly (Place & { readonly unranked: boolean })[] = found?.rows ?? []
-    // A row without a value stands behind all places, and would be found by none.
-    const usable = rows.filter(({ unranked }) => !unranked)
-    known.places = { rows: usable, at: performance.now() }
-    known.first = known.firstSinceLooking
+    const places: readonly (Place & { readonly total: string })[] = found?.rows ?? []
+    const total = places[0] === undefined ? null : Number(places[0].total)
+    known.looks += 1
+    Object.assign(known, { moment: moment?.rows[0] ?? null, places, total, version: known.version + 1 })
   }
 
   /** Looks for places in the background. */
   const lookSoon = (of: Asked, known: Known): void => {
     if (known.isLooking || performance.now() - known.lookedAt < againMs) return
     known.isLooking = true
-    known.firstSinceLooking = null
     look(of, known)
       .catch((error: unknown) =>
         log.warn(
@@ -191,46 +174,29 @@ export function createPlaces(database: Database, log: Logger): Places {
           'pages far into a list are slow',
         ),
       )
-      .finally(() => {
-        known.isLooking = false
-        known.lookedAt = performance.now()
-      })
-  }
-
-  /** The last remembered place before an offset; null: none holds. */
-  const placeBefore = (
-    { asked, offset }: Asked,
-    { places, first }: Known,
-  ): { readonly values: readonly string[]; readonly index: number } | null => {
-    if (places === null || performance.now() - places.at > longestMs) return null
-    const holds = (place: Place | undefined): boolean => {
-      if (place === undefined || first === null) return true
-      return asked.descending ? BigInt(place.rank) > BigInt(first) : BigInt(place.rank) < BigInt(first)
-    }
-    let index = Math.min(Math.floor(offset / step), places.rows.length)
-    while (index > 0 && !holds(places.rows[index - 1])) index -= 1
-    const place = places.rows[index - 1]
-    return place === undefined ? null : { values: place.values, index: index * step }
+      .finally(() => Object.assign(known, { isLooking: false, lookedAt: performance.now() }))
   }
 
   return {
     start: async (of) => {
       const { stream, caller, asked, offset, counts } = of
-      const id = JSON.stringify([stream.name, asked.where, asked.values, asked.order, asked.descending, caller.role])
-      const known = knownOf(id)
+      const known = knownOf(
+        JSON.stringify([stream.name, asked.where, asked.values, asked.order, asked.descending, caller.role]),
+      )
       if (counts || offset >= worthwhile) await refresh(of, known)
-      const { changes } = known
-      const total = counts ? known.total : null
+      const { version, places } = known
       // Not where a change came meanwhile: whether it is counted is not known.
       const learn = (count: number): void => {
-        if (counts && known.changes === changes) known.total = count
+        if (counts && known.version === version) known.total = count
       }
       const afterSql = behind(stream, asked)
-      if (offset < worthwhile) return { after: null, afterSql, skip: offset, total, learn }
-      const place = placeBefore(of, known)
-      if (place === null || offset - place.index > worthwhile) lookSoon(of, known)
-      if (place === null) return { after: null, afterSql, skip: offset, total, learn }
-      return { after: place.values, afterSql, skip: offset - place.index, total, learn }
+      const first = { after: null, afterSql, skip: offset, total: counts ? known.total : null, learn }
+      if (offset < worthwhile) return first
+      const index = Math.min(Math.floor(offset / step), places.length)
+      const skip = offset - index * step
+      if (skip >= worthwhile) lookSoon(of, known)
+      const place = places[index - 1]
+      return place === undefined ? first : { ...first, after: place.values, skip }
     },
   }
 }
