@@ -4,12 +4,10 @@
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { isKnownHost, isLoopback } from '../addresses.ts'
-import { sqlStateOf, translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import type { ServeContext } from './context.ts'
-import { type Answer, problem, Refusal } from './problem.ts'
+import { type Answer, failureAnswer, problem, send } from './problem.ts'
 import { ageOf, callerOf, registerReads } from './reads/routes.ts'
-import { send } from './writes/http.ts'
 
 /** Longer ids are none of the API's. */
 const maxParamLength = 500
@@ -30,22 +28,6 @@ function refusalOf(request: FastifyRequest, host: string): Answer | null {
 
 const isOwnOrigin = (origin: string, host: string | undefined): boolean =>
   URL.canParse(origin) && new URL(origin).host === host
-
-/** An error as an answer. Unexpected ones are logged, and the caller gets no details. */
-function failureAnswer({ log }: ServeContext, thrown: unknown, route: string | undefined): Answer {
-  if (thrown instanceof Refusal) return thrown.answer
-  if (thrown instanceof Error && 'statusCode' in thrown && typeof thrown.statusCode === 'number') {
-    const { statusCode } = thrown
-    if (statusCode >= 400 && statusCode < 500) return problem(statusCode, messageOf(thrown))
-  }
-  const error = translateDatabaseError(thrown)
-  log.warn({ event: 'serve_failed', route, err: error }, 'a request could not be served')
-  if (sqlStateOf(thrown) === '42501') return problem(403, 'The database role of this token may not read this.')
-  const isPassing = error instanceof BoatMirrorError && error.kind === 'retry'
-  return isPassing
-    ? problem(503, 'Boat Mirror could not read its database. Send the same request again.', {}, { 'retry-after': '5' })
-    : problem(500, 'Boat Mirror could not answer this request. Its log says why.')
-}
 
 /** Methods by the patterns of the paths that have them. */
 type Routes = Map<string, Set<string>>
@@ -104,7 +86,9 @@ export function createServeApp(context: ServeContext): FastifyInstance {
     })
   })
   app.setNotFoundHandler((request, reply) => send(reply, notFoundAnswer(routes, request)))
-  app.setErrorHandler((thrown, request, reply) => send(reply, failureAnswer(context, thrown, request.routeOptions.url)))
+  app.setErrorHandler((thrown, request, reply) =>
+    send(reply, failureAnswer(context.log, thrown, request.routeOptions.url)),
+  )
   registerReads(app, context)
   context.register?.(app)
   // Only this machine sees how much is requested: what a proxy on it passes on needs a token.

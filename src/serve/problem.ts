@@ -1,7 +1,11 @@
-// What is answered where something is wrong: problem+json (RFC 9457).
+// What is answered where something is wrong: problem+json (RFC 9457). And how answers are sent.
 
 import { STATUS_CODES } from 'node:http'
-import type { Json, JsonObject } from '../api/wire/json.ts'
+import type { FastifyReply } from 'fastify'
+import { type Json, type JsonObject, stringifyJson } from '../api/wire/json.ts'
+import { sqlStateOf, translateDatabaseError } from '../database/sql-states.ts'
+import { BoatMirrorError, messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
 
 /** An answer before it is sent. `body` undefined: none. */
 export type Answer = {
@@ -40,4 +44,28 @@ export class Refusal extends Error {
     this.name = 'Refusal'
     this.answer = answer
   }
+}
+
+/** An error as an answer. Unexpected ones are logged, and the caller gets no details. */
+export function failureAnswer(log: Logger, thrown: unknown, route: string | undefined): Answer {
+  if (thrown instanceof Refusal) return thrown.answer
+  if (thrown instanceof Error && 'statusCode' in thrown && typeof thrown.statusCode === 'number') {
+    const { statusCode } = thrown
+    if (statusCode >= 400 && statusCode < 500) return problem(statusCode, messageOf(thrown))
+  }
+  const error = translateDatabaseError(thrown)
+  log.warn({ event: 'serve_failed', route, err: error }, 'a request could not be served')
+  if (sqlStateOf(thrown) === '42501') return problem(403, 'The database role of this token may not do this.')
+  const isPassing = error instanceof BoatMirrorError && error.kind === 'retry'
+  return isPassing
+    ? problem(503, 'Boat Mirror could not reach its database. Send the same request again.', {}, { 'retry-after': '5' })
+    : problem(500, 'Boat Mirror could not answer this request. Its log says why.')
+}
+
+/** Sends an answer. It is about one moment and one caller, so it is never cached. */
+export function send(reply: FastifyReply, { status, headers, contentType, body }: Answer): FastifyReply {
+  reply.code(status).headers({ 'cache-control': 'no-store', ...headers })
+  if (body === undefined) return reply.send()
+  const text = contentType === 'text/plain' ? String(body) : stringifyJson(body)
+  return reply.type(`${contentType}; charset=utf-8`).send(text)
 }

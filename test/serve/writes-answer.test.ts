@@ -1,8 +1,8 @@
 // From a settled change to its answer, for what an API or an outbox may come to say.
 
 import { describe, expect, it } from 'vitest'
-import { LosslessNumber } from '../../src/api/wire/json.ts'
-import { answerOf, answerOfAll, bodyText, stateOf } from '../../src/serve/writes/answer.ts'
+import { LosslessNumber, stringifyJson } from '../../src/api/wire/json.ts'
+import { answerOf, answerOfAll, stateOf } from '../../src/serve/writes/answer.ts'
 import type { WaitedChange } from '../../src/serve/writes/settled.ts'
 
 const change: WaitedChange = {
@@ -97,7 +97,9 @@ describe('the answer of a change', () => {
 
   it('keeps every digit', () => {
     const record = { id: new LosslessNumber('12345678901234567890'), price: new LosslessNumber('1.10') }
-    expect(bodyText(answerOf(change, { record, personal: true }))).toBe('{"id":12345678901234567890,"price":1.10}')
+    expect(stringifyJson(answerOf(change, { record, personal: true }).body)).toBe(
+      '{"id":12345678901234567890,"price":1.10}',
+    )
   })
 })
 

@@ -17,12 +17,11 @@ import {
   isUnsettled,
   named,
   notFound,
-  notKnown,
   type Part,
   type ReadStatement,
   readRow,
 } from './states.ts'
-import type { Asked, Through } from './through.ts'
+import { type Asked, answered, type Through } from './through.ts'
 import type { Handler, ReadRequest, Served } from './types.ts'
 
 export type Deps = { readonly context: ServeContext; readonly through: Through }
@@ -116,11 +115,11 @@ export function belowStatement(
 }
 
 /** Whether what hangs below is known, whole. @throws Refusal where the record above is certainly not there, or not to be seen */
-export function isKnown(
+export function isKnown<Known extends Below>(
   request: ReadRequest,
   { stream, parent, key }: { readonly stream: StreamDef; readonly parent: StreamDef; readonly key: readonly string[] },
-  below: Below,
-): below is Below & { readonly readAt: Date; readonly items: string } {
+  below: Known,
+): below is Known & { readonly readAt: Date; readonly items: string } {
   const { caller } = request
   const what = named(parent, key)
   if (below.parentGone === null) {
@@ -139,17 +138,12 @@ export async function askThrough(
   list: boolean,
 ): Promise<Served> {
   const { stream } = asked
-  const said = await through.other(caller, asked, list)
   const what = `${asked.endpoint.replace('GET ', '')} of ${Object.values(asked.params).join(' ')}`
-  if (said.kind === 'gone') throw notFound(what, said.at)
-  if (said.kind === 'failed')
-    throw notKnown(`The mirror does not hold ${what}, and the API could not be asked.`, said.retryAfterS)
+  const { body: said, at } = answered(await through.other(caller, asked, list), what)
   const shown =
-    list && Array.isArray(said.body)
-      ? said.body.map((record) => present(caller, stream, record))
-      : present(caller, stream, said.body)
+    list && Array.isArray(said) ? said.map((record) => present(caller, stream, record)) : present(caller, stream, said)
   const body = stringifyJson(shown)
-  return { body, asOf: said.at, tag: bodyTag(caller, body) }
+  return { body, asOf: at, tag: bodyTag(caller, body) }
 }
 
 /** Answers a collection below one record. */

@@ -6,18 +6,14 @@ import { parentOf } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { addDays, dateIn } from '../../clock.ts'
 import { settings as settingNames } from '../../settings.ts'
-import { bodyTag, presentText } from '../rights.ts'
+import { bodyTag } from '../rights.ts'
 import { askThrough, type Below, belowStatement, type Deps, isKnown, type Wanted } from './collections.ts'
-import { parentKeyOf, refuse } from './query.ts'
+import { parentKeyOf, type Query, refuse } from './query.ts'
 import { assertOn, readRow } from './states.ts'
 import type { Handler, ReadRequest, Served } from './types.ts'
 
-/** A read below a resource, with what a request asks of it. */
-type DatedRead = {
-  readonly stream: StreamDef
-  readonly parent: StreamDef
-  readonly endpoint: ReadEndpoint
-  readonly key: readonly string[]
+/** What a request asks for below a resource, whose key is the first parameter of `wanted`. */
+type Asked = {
   readonly wanted: Wanted
   /** The same as a query to the API. */
   readonly query: Readonly<Record<string, string>>
@@ -25,25 +21,13 @@ type DatedRead = {
   readonly lastDay: string
   /** Days that are mirrored, from the day of the reading on. */
   readonly days: number
-  readonly list: boolean
+  /** The answer from the rows of the mirror; null: they do not say. @throws Refusal 400 */
+  readonly bodyOf: (items: string, resource: Resource) => string | null
 }
 
-type Known = Below & { readonly readAt: Date; readonly items: string; readonly durations?: readonly string[] }
+type Resource = { readonly id: string; readonly durations: readonly string[] }
 
 const today = ({ context: { settings, sync } }: Deps): string => dateIn(settings.timeZone, sync.clock.now())
-
-/** The mirror's data; null: it was not read, or was read before the last requested day came into its horizon. */
-async function lookUp(deps: Deps, request: ReadRequest, read: DatedRead): Promise<Known | null> {
-  const { stream, parent, key, wanted, lastDay, days } = read
-  const { sync, settings } = deps.context
-  const statement = belowStatement(stream, parent, key, wanted)
-  const below = await readRow<Below>(sync.database, request.caller, statement)
-  if (!isKnown(request, { stream, parent, key }, below)) return null
-  return lastDay < addDays(dateIn(settings.timeZone, below.readAt), days) ? below : null
-}
-
-const ask = (deps: Deps, request: ReadRequest, read: DatedRead, params: ReadRequest['params']): Promise<Served> =>
-  askThrough(deps, request, { stream: read.stream, endpoint: read.endpoint, params, query: read.query }, read.list)
 
 /** Refuses a day that lies outside of what is mirrored. @throws Refusal 400 */
 function assertMirrored(deps: Deps, name: string, day: string, setting: 'priceDays' | 'slotDays'): void {
@@ -77,195 +61,111 @@ function priceTable(entries: readonly Json[], { id, from, to }: { id: string; fr
 const byDuration = `t.date, (select d.position from mirror.resource_durations d
     where d.resource_id = t.resource_id and d.type || ',' || d.value = t.duration and d._deleted_at is null), t.duration`
 
-/** Answers a price table. Which days the API answers without `from` or `to`, it does not say. */
-function priceHandler(deps: Deps, stream: StreamDef, parent: StreamDef, endpoint: ReadEndpoint): Handler {
-  return async (request) => {
-    const { caller, params, query } = request
-    const [from, to] = [query.requiredDate('from'), query.requiredDate('to')]
-    query.end()
-    const key = parentKeyOf(stream, params)
-    assertMirrored(deps, 'from', from, 'priceDays')
-    assertMirrored(deps, 'to', to, 'priceDays')
-    if (to < from) throw refuse('to', 'lies before from')
-    const place = key.length + 1
-    const read: DatedRead = {
-      ...{ stream, parent, endpoint, key, query: { from, to }, list: false },
-      wanted: {
-        where: `t.date between $${place}::date and $${place + 1}::date`,
-        values: [from, to],
-        order: byDuration,
-      },
-      lastDay: to,
-      days: deps.context.settings.priceDays,
-    }
-    const known = await lookUp(deps, request, read)
-    if (known === null) return await ask(deps, request, read, params)
-    const { value } = parseJson(`[${known.items}]`)
-    const body = stringifyJson(priceTable(Array.isArray(value) ? value : [], { id: key[0] ?? '', from, to }))
-    return { body, asOf: known.readAt, tag: bodyTag(caller, body) }
+/** A price table. Which days the API answers without `from` or `to`, it does not say. */
+function pricesIn(deps: Deps, _: StreamDef, query: Query): Asked {
+  const [from, to] = [query.requiredDate('from'), query.requiredDate('to')]
+  assertMirrored(deps, 'from', from, 'priceDays')
+  assertMirrored(deps, 'to', to, 'priceDays')
+  if (to < from) throw refuse('to', 'lies before from')
+  return {
+    ...{ query: { from, to }, lastDay: to, days: deps.context.settings.priceDays },
+    wanted: { where: 't.date between $2::date and $3::date', values: [from, to], order: byDuration },
+    bodyOf: (items, { id }) => {
+      const { value } = parseJson(`[${items}]`)
+      return stringifyJson(priceTable(Array.isArray(value) ? value : [], { id, from, to }))
+    },
   }
 }
 
-/** Answers the calendar of a year; default: this year, as the API has it. */
-function calendarHandler(deps: Deps, stream: StreamDef, parent: StreamDef, endpoint: ReadEndpoint): Handler {
-  return async (request) => {
-    const { caller, params, query } = request
-    const { calendarYears } = deps.context.settings
-    const thisYear = Number(today(deps).slice(0, 4))
-    const most = thisYear + calendarYears - 1
-    const year = query.whole('year', { least: thisYear, most }) ?? thisYear
-    query.off(stream)
-    query.end()
-    const key = parentKeyOf(stream, params)
-    const wanted = { where: `t.year = $${key.length + 1}::bigint`, values: [String(year)] }
-    const common = { stream, parent, endpoint, key, wanted, query: { year: String(year) }, list: false }
-    // What was read last year ends with its own years.
-    const read: DatedRead = { ...common, lastDay: `${year}-01-01`, days: 366 * calendarYears }
-    const known = await lookUp(deps, request, read)
-    if (known === null || known.items === '') return await ask(deps, request, read, params)
-    const body = presentText(caller, stream, known.items)
-    return { body, asOf: known.readAt, tag: bodyTag(caller, body) }
+/** The calendar of a year; default: this year, as the API has it. What was read last year ends with its own years. */
+function calendarIn(deps: Deps, _: StreamDef, query: Query): Asked {
+  const { calendarYears } = deps.context.settings
+  const thisYear = Number(today(deps).slice(0, 4))
+  const year = String(query.whole('year', { least: thisYear, most: thisYear + calendarYears - 1 }) ?? thisYear)
+  return {
+    ...{ query: { year }, lastDay: `${year}-01-01`, days: 366 * calendarYears },
+    wanted: { where: 't.year = $2::bigint', values: [year] },
+    bodyOf: (items) => items || null,
   }
 }
 
-type Departure = { readonly date: string; readonly duration: string }
-
-/** The day and the duration that a request asks for. @throws Refusal 400 */
-function departureOf(deps: Deps, stream: StreamDef, { query }: ReadRequest): Departure {
+/** What is offered on a day for a duration. The mirror holds only the first durations of a resource. */
+function departureIn(deps: Deps, { reads }: StreamDef, query: Query): Asked {
+  const { slotDays, slotDurations } = deps.context.settings
   const date = query.requiredDate('date')
   const duration = query.required('duration')
-  query.off(stream)
   assertMirrored(deps, 'date', date, 'slotDays')
-  return { date, duration }
-}
-
-/** The mirror's data of a resource for a day and a duration. @throws Refusal 400 where it holds only other durations */
-async function lookUpDeparture(
-  deps: Deps,
-  request: ReadRequest,
-  read: DatedRead,
-  duration: string,
-): Promise<Known | null> {
-  const { slotDurations } = deps.context.settings
-  const known = await lookUp(deps, request, {
-    ...read,
+  const areSlots = reads.kind === 'slots'
+  return {
+    ...{ query: { date, duration }, lastDay: date, days: slotDays },
     wanted: {
-      ...read.wanted,
+      ...{ where: 't.date = $2::date and t.duration = $3', values: [date, duration] },
+      ...(areSlots && { order: 't.departure_datetime, t.id collate "C"' }),
       also: `array(select d.type || ',' || d.value from mirror.resource_durations d
         where d.resource_id = p.id and d._deleted_at is null order by d.position limit ${slotDurations}) as durations`,
     },
-  })
-  if (known === null) return null
-  const { durations = [] } = known
-  if (!durations.includes(duration)) {
-    const held = `of resource ${read.key.join(' ')} the mirror holds ${durations.join(' and ') || 'no duration'}`
-    throw refuse('duration', `${held} (${settingNames.slotDurations.name}), not ${duration.slice(0, 50)}`)
-  }
-  return known
-}
-
-function departureRead(
-  deps: Deps,
-  { stream, parent, endpoint }: Pick<DatedRead, 'stream' | 'parent' | 'endpoint'>,
-  key: readonly string[],
-  { date, duration }: Departure,
-): DatedRead {
-  const place = key.length + 1
-  const where = `t.date = $${place}::date and t.duration = $${place + 1}`
-  const order = stream.reads.kind === 'slots' ? 't.departure_datetime, t.id collate "C"' : undefined
-  return {
-    ...{ stream, parent, endpoint, key, query: { date, duration }, list: stream.reads.kind === 'slots' },
-    wanted: { where, values: [date, duration], ...(order !== undefined && { order }) },
-    lastDay: date,
-    days: deps.context.settings.slotDays,
+    bodyOf: (items, { id, durations }) => {
+      if (durations.includes(duration)) return areSlots ? `[${items}]` : items || null
+      const held = `of resource ${id} the mirror holds ${durations.join(' and ') || 'no duration'}`
+      throw refuse('duration', `${held} (${settingNames.slotDurations.name}), not ${duration.slice(0, 50)}`)
+    },
   }
 }
 
-/** Answers the slots of a day and a duration. */
-function slotsHandler(deps: Deps, stream: StreamDef, parent: StreamDef, endpoint: ReadEndpoint): Handler {
-  return async (request) => {
-    const { caller, params, query } = request
-    const departure = departureOf(deps, stream, request)
-    query.end()
-    const read = departureRead(deps, { stream, parent, endpoint }, parentKeyOf(stream, params), departure)
-    const known = await lookUpDeparture(deps, request, read, departure.duration)
-    if (known === null) return await ask(deps, request, read, params)
-    const body = `[${known.items}]`
-    return { body, asOf: known.readAt, tag: bodyTag(caller, body) }
-  }
-}
-
-/** The availability of one resource. */
-async function availability(
-  deps: Deps,
-  request: ReadRequest,
-  at: { readonly stream: StreamDef; readonly parent: StreamDef; readonly departure: Departure; readonly id: string },
-): Promise<Served> {
-  const { stream, parent, departure, id } = at
-  const { reads } = stream
-  const params = { [stream.parentParams?.[0] ?? '']: id }
-  const endpoint = reads.kind === 'availability' ? reads.single : 'GET /v3/'
-  const read = departureRead(deps, { stream, parent, endpoint }, parentKeyOf(stream, params), departure)
-  const known = await lookUpDeparture(deps, request, read, departure.duration)
-  if (known === null || known.items === '') return await ask(deps, request, read, params)
-  return { body: known.items, asOf: known.readAt, tag: bodyTag(request.caller, known.items) }
+const askedIn: Readonly<Record<string, (deps: Deps, stream: StreamDef, query: Query) => Asked>> = {
+  pricetable: pricesIn,
+  calendar: calendarIn,
+  slots: departureIn,
+  availability: departureIn,
 }
 
 /** So many resources are answered at once. */
 const mostResources = 200
 
-/** Answers the availability of several resources, in the requested order. */
-function batchHandler(deps: Deps, stream: StreamDef, parent: StreamDef): Handler {
-  return async (request) => {
-    const { query, caller } = request
-    const ids = query.required('resourceIds').split(',')
-    if (ids.length > mostResources) throw refuse('resourceIds', `must be at most ${mostResources} here`)
-    const departure = departureOf(deps, stream, request)
-    query.end()
-    const all: Served[] = []
-    for (const id of ids) all.push(await availability(deps, request, { stream, parent, departure, id }))
-    const body = `[${all.map((each) => each.body).join(',')}]`
-    const earliest = Math.min(...all.map(({ asOf }) => asOf.getTime()))
-    return { body, asOf: new Date(earliest), tag: bodyTag(caller, body) }
-  }
-}
-
-function singleHandler(deps: Deps, stream: StreamDef, parent: StreamDef): Handler {
-  return async (request) => {
-    const departure = departureOf(deps, stream, request)
-    request.query.end()
-    const [id = ''] = parentKeyOf(stream, request.params)
-    return await availability(deps, request, { stream, parent, departure, id })
-  }
+function resourcesIn(query: Query): readonly string[] {
+  const ids = query.required('resourceIds').split(',')
+  if (ids.length > mostResources) throw refuse('resourceIds', `must be at most ${mostResources} here`)
+  return ids
 }
 
 /** Answers a read for days; null: this is none. */
 export function datedHandler(deps: Deps, stream: StreamDef, endpoint: ReadEndpoint): Handler | null {
-  const parent = parentOf(stream)
-  if (parent === undefined) return null
-  const handler = handlerOf(deps, { stream, parent, endpoint })
-  if (handler === null) return null
-  return async (request) => {
-    assertOn(stream, deps.context.settings)
-    return await handler(request)
-  }
-}
-
-function handlerOf(
-  deps: Deps,
-  { stream, parent, endpoint }: Pick<DatedRead, 'stream' | 'parent' | 'endpoint'>,
-): Handler | null {
   const { reads } = stream
-  switch (reads.kind) {
-    case 'pricetable':
-      return priceHandler(deps, stream, parent, endpoint)
-    case 'calendar':
-      return calendarHandler(deps, stream, parent, endpoint)
-    case 'slots':
-      return slotsHandler(deps, stream, parent, endpoint)
-    case 'availability':
-      return endpoint === reads.batch ? batchHandler(deps, stream, parent) : singleHandler(deps, stream, parent)
-    default:
-      return null
+  const parent = parentOf(stream)
+  const readQuery = askedIn[reads.kind]
+  if (parent === undefined || readQuery === undefined) return null
+  const { settings, sync } = deps.context
+
+  /** From the mirror, if it was read whole and after the last requested day came into its horizon; else from the API. */
+  const serve = async (request: ReadRequest, params: ReadRequest['params'], asked: Asked): Promise<Served> => {
+    const { wanted, query, lastDay, days } = asked
+    const { caller } = request
+    const key = parentKeyOf(stream, params)
+    const statement = belowStatement(stream, parent, key, wanted)
+    const below = await readRow<Below & Partial<Resource>>(sync.database, caller, statement)
+    if (isKnown(request, { stream, parent, key }, below)) {
+      const { readAt, items, durations = [] } = below
+      const isHeld = lastDay < addDays(dateIn(settings.timeZone, readAt), days)
+      const body = isHeld ? asked.bodyOf(items, { id: key.join(' '), durations }) : null
+      if (body !== null) return { body, asOf: readAt, tag: bodyTag(caller, body) }
+    }
+    const single = reads.kind === 'availability' ? reads.single : endpoint
+    return await askThrough(deps, request, { stream, endpoint: single, params, query }, reads.kind === 'slots')
+  }
+
+  return async (request) => {
+    const { caller, params, query } = request
+    assertOn(stream, settings)
+    const isBatch = reads.kind === 'availability' && endpoint === reads.batch
+    const ids = isBatch ? resourcesIn(query) : []
+    const asked = readQuery(deps, stream, query)
+    query.off(stream)
+    query.end()
+    if (!isBatch) return await serve(request, params, asked)
+    const all: Served[] = []
+    for (const id of ids) all.push(await serve(request, { [stream.parentParams?.[0] ?? '']: id }, asked))
+    const body = `[${all.map((each) => each.body).join(',')}]`
+    const earliest = Math.min(...all.map(({ asOf }) => asOf.getTime()))
+    return { body, asOf: new Date(earliest), tag: bodyTag(caller, body) }
   }
 }

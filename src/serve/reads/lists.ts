@@ -1,10 +1,8 @@
 // Lists: a page of the records in a fixed order, with the number of all of them.
 
-import type { ListShape } from '../../api/paging/envelope.ts'
 import { styles } from '../../api/paging/styles.ts'
 import { parentOf } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
-import type { PagingSettings } from '../../config.ts'
 import { identifier, isStub, literal, type Queryable } from '../../database/sql.ts'
 import { type Bound, readTogether } from '../../database/together.ts'
 import { areBoundsIncluded } from '../../profile/bounds.ts'
@@ -15,7 +13,7 @@ import type { ServeContext } from '../context.ts'
 import { bodyTag, presentText } from '../rights.ts'
 import type { Caller } from '../types.ts'
 import { type DayRange, type ListQuery, listed, listQuery, orderSql } from './list-query.ts'
-import { shaped, shapeSet, type Window, windowOf } from './paging.ts'
+import { shaped, shapeOf, type Window, windowOf } from './paging.ts'
 import { createPlaces, type Start } from './places.ts'
 import { refuse } from './query.ts'
 import { assertMayRead, notKnown } from './states.ts'
@@ -119,42 +117,27 @@ const countsRows = (stream: StreamDef, caller: Caller, asked: ListQuery): boolea
 const hasDefaultFilter = ({ reads }: StreamDef): boolean =>
   reads.kind === 'list' && (reads.filters ?? []).some(({ otherwise }) => otherwise !== undefined)
 
-/** How often the number of the first page is looked up, in milliseconds: it is found out once. */
-const baseMs = 30_000
+/** How long what syncs have found out is remembered, in milliseconds: an API seldom changes. */
+const foundMs = 30_000
 
-/** The number of the API's first page, as it is set or was found out. */
-function pageBases({ sync }: ServeContext): (paging: PagingSettings) => Promise<number> {
-  let known: { readonly base: number; readonly at: number } | null = null
-  return async ({ pageBase, style }) => {
-    const usual = styles[style].served?.firstPage ?? null
-    if (pageBase !== null || usual === null) return pageBase ?? 0
-    if (known === null || performance.now() - known.at > baseMs) {
-      const detected = await readDetected(sync.database.pool, pageBaseSetting)
-      known = { base: typeof detected?.value === 'number' ? detected.value : usual, at: performance.now() }
-    }
-    return known.base
-  }
-}
-
-/** How long they are remembered, in milliseconds: an API seldom changes them. */
-const shapesMs = 30_000
-
-/** Finds the shape of a list; the settings say what was not found out. A list that is not known is looked up each time. */
-function createShapes(db: Queryable): (stream: StreamDef, paging: PagingSettings) => Promise<ListShape> {
-  let known: { readonly shapes: Awaited<ReturnType<typeof readShapes>>; readonly at: number } | null = null
-  return async ({ name }, paging) => {
-    if (known === null || performance.now() - known.at > shapesMs || !known.shapes.has(name))
-      known = { shapes: await readShapes(db), at: performance.now() }
-    const [found, set] = [shapeAmong(known.shapes, name), shapeSet(paging)]
-    return found === null ? set : { ...found, total: found.total ?? set.total, next: found.next ?? set.next }
+/** The number of the first page and the shapes of lists, as syncs found them out. A list that is not known is looked up each time. */
+function createFound(db: Queryable) {
+  const read = async () => ({
+    base: (await readDetected(db, pageBaseSetting))?.value,
+    shapes: await readShapes(db),
+    at: performance.now(),
+  })
+  let known: Awaited<ReturnType<typeof read>> | null = null
+  return async ({ name }: StreamDef) => {
+    if (known === null || performance.now() - known.at > foundMs || !known.shapes.has(name)) known = await read()
+    return { base: known.base, shape: shapeAmong(known.shapes, name) }
   }
 }
 
 /** Makes the handlers of lists, which share what was found out of them. */
 export function createLists(context: ServeContext): (stream: StreamDef, endpoint: ReadEndpoint) => Handler | null {
   const { sync, settings } = context
-  const baseOf = pageBases(context)
-  const shapes = createShapes(sync.database.pool)
+  const lookUp = createFound(sync.database.pool)
   const places = createPlaces(sync.database, sync.log)
   return (stream, endpoint) => {
     const { reads } = stream
@@ -177,7 +160,9 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
       const isByToken = styles[paging.style].served?.least(0) === null
       const history = isByToken ? (await sync.database.pool.query('select mirror.feed_epoch()')).rows : []
       const list = JSON.stringify([stream.name, asked.where, asked.values, asked.order, asked.descending, history])
-      const pageBase = await baseOf(paging)
+      const found = await lookUp(stream)
+      const usual = styles[paging.style].served?.firstPage ?? null
+      const pageBase = paging.pageBase ?? (usual !== null && typeof found.base === 'number' ? found.base : (usual ?? 0))
       const window = windowOf(query, paging, { pageBase, list })
       query.end()
       if (asked.range !== null && !(await areBoundsIncluded(sync.database.pool, stream.name)))
@@ -201,7 +186,7 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
       // Otherwise it counts what no row and no entry of the change log stands for.
       if (page.bad === 0) start.learn(total)
       const { before, after, headers } = shaped(paging, {
-        shape: await shapes(stream, paging),
+        shape: shapeOf(found.shape, paging),
         total,
         window,
         pageBase,

@@ -53,15 +53,15 @@ type ShapedOf = {
   readonly url: string
 }
 
-/** The shape of a list as it is set. */
-export function shapeSet({ itemsPath, totalPath, nextPath }: PagingSettings): ListShape {
+/** The shape of a list as it was found out; the settings say what was not. */
+export function shapeOf(found: ListShape | null, { itemsPath, totalPath, nextPath }: PagingSettings): ListShape {
   const positionOf = (path: string | null): Position | null =>
     path === null || path === ignored ? null : path.startsWith('header:') ? path : path.split('.')
   const at = positionOf(nextPath)
   return {
-    items: itemsPath?.split('.') ?? [],
-    total: positionOf(totalPath),
-    next: at === null ? null : { at, kind: null },
+    items: found?.items ?? itemsPath?.split('.') ?? [],
+    total: found?.total ?? positionOf(totalPath),
+    next: found?.next ?? (at === null ? null : { at, kind: null }),
   }
 }
 

@@ -5,10 +5,9 @@ import { parentOf, streamNamed } from '../../catalog/catalog.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
-import type { ServeContext } from '../context.ts'
 import type { Refusal } from '../problem.ts'
 import { present, presentText, type RecordId, textTag } from '../rights.ts'
-import { outdatedSql, staleWarning, unlessAway } from './collections.ts'
+import { type Deps, outdatedSql, staleWarning, unlessAway } from './collections.ts'
 import { hasKey, parentKeyOf, recordKeyOf } from './query.ts'
 import {
   assertMayRead,
@@ -22,7 +21,7 @@ import {
   type ReadStatement,
   readRow,
 } from './states.ts'
-import type { Through } from './through.ts'
+import { answered } from './through.ts'
 import type { Handler, ReadRequest, Served } from './types.ts'
 
 /** A record as the mirror has it. */
@@ -110,8 +109,6 @@ function recordReadOf(stream: StreamDef, endpoint: ReadEndpoint): RecordRead | n
 
 const later = (a: Date | null, b: Date | null): Date | null => (a === null || (b !== null && b > a) ? b : a)
 
-type Deps = { readonly context: ServeContext; readonly through: Through }
-
 /** A record as it is served. */
 function servedRecord(
   { caller }: Pick<ReadRequest, 'caller'>,
@@ -152,22 +149,18 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
   const fromApi = async (request: ReadRequest, key: readonly string[], before: Row): Promise<Served> => {
     const asked = { stream, endpoint, params: request.params, key: keyText(key) }
     const said = await through.record(request.caller, asked)
-    const what = named(stream, key)
-    if (said.kind === 'gone') throw notFound(what, said.at)
-    if (said.kind === 'failed') {
-      if (request.noStale || !isThere(before))
-        throw notKnown(`The mirror does not hold ${what}, and the API could not be asked.`, said.retryAfterS)
+    const record = { stream, key }
+    if (said.kind === 'failed' && !request.noStale && isThere(before)) {
       const asOf = later(before.readAt, before.asOf) ?? before.readAt
       const headers = { warning: '111 - "Revalidation Failed"' }
-      return servedRecord(request, { stream, key }, { payload: before.payload, asOf, headers })
+      return servedRecord(request, record, { payload: before.payload, asOf, headers })
     }
+    const { body: received, at, stored } = answered(said, named(stream, key))
     // As it is stored, so that its tag is that of later answers.
-    const now = said.stored ? await look(request, key) : before
-    if (said.stored && isThere(now))
-      return servedRecord(request, { stream, key }, { payload: now.payload, asOf: said.at })
-    const served = present(request.caller, stream, said.body)
-    const body = stringifyJson(served)
-    return { body, asOf: said.at, tag: textTag(request.caller, { stream, key }, body) }
+    const now = stored ? await look(request, key) : before
+    if (stored && isThere(now)) return servedRecord(request, record, { payload: now.payload, asOf: at })
+    const body = stringifyJson(present(request.caller, stream, received))
+    return { body, asOf: at, tag: textTag(request.caller, record, body) }
   }
 
   return async (request) => {
@@ -242,20 +235,18 @@ export function relatedHandler({ context, through }: Deps, stream: StreamDef, en
       },
     })
     const what = named(stream, key)
+    const other = `the ${related.path} of ${what}`
     const absent = absence(row, what)
     if (absent !== null) throw absent
     const fresh = request.fresh || (await isUnsettled(context.sync.database.pool, caller, stream, key))
     if (isThere(row) && !fresh) {
       const asOf = later(row.readAt, row.asOf) ?? row.readAt
-      if (row.embedded === null) throw notFound(`The ${related.path} of ${what}`, asOf)
+      if (row.embedded === null) throw notFound(other, asOf)
       const record = { stream: target, key: [row.ownKey ?? ''] }
       if (row.ownPayload !== null)
         return servedRecord(request, record, { payload: row.ownPayload, asOf: later(row.ownReadAt, asOf) ?? asOf })
     }
-    const said = await through.other(caller, { stream: target, endpoint, params }, false)
-    if (said.kind === 'gone') throw notFound(`The ${related.path} of ${what}`, said.at)
-    if (said.kind === 'failed')
-      throw notKnown(`The mirror does not hold the ${related.path} of ${what}.`, said.retryAfterS)
+    const said = answered(await through.other(caller, { stream: target, endpoint, params }, false), other)
     const body = stringifyJson(present(caller, target, said.body))
     const record = { stream: target, key: [textOf(get(said.body, 'id')) ?? ''] }
     return { body, asOf: said.at, tag: textTag(caller, record, body) }

@@ -1,5 +1,5 @@
 // What is known of a record or of what hangs below it decides how a read is answered: from the mirror, by asking the API, or
-// not at all.
+// not at all. A program that has just written reads what the API shows: until its change is settled, the mirror may be older.
 
 import { companyStreamOf, streamNamed, withAncestors } from '../../catalog/catalog.ts'
 import { keyText } from '../../catalog/keys.ts'
@@ -68,7 +68,10 @@ export type ReadStatement = {
   readonly rows: Part
 }
 
-/** Runs the statement as the caller. Columns of `rows` are null where there is no row, or the caller sees none. */
+/**
+ * Runs both in one round trip and one read-only transaction: first what is known of the reading, then the rows, as the caller's role.
+ * Columns of `rows` are null where there is no row, or the caller sees none.
+ */
 export async function readRow<R extends object>(
   database: Database,
   { role }: Pick<Caller, 'role'>,

@@ -7,10 +7,11 @@ import { ApiError, BoatMirrorError } from '../../errors.ts'
 import type { SyncContext } from '../../sync/context.ts'
 import { personRedaction } from '../../sync/details/embeds.ts'
 import { readItems } from '../../sync/details/readers/children.ts'
-import { readOutcome } from '../../sync/details/single.ts'
+import { type Outcome, readOutcome } from '../../sync/details/single.ts'
 import { type AskedRecord, readAlone } from '../../sync/read-alone.ts'
 import { problem, Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
+import { notFound, notKnown } from './states.ts'
 
 export type Asked = {
   readonly stream: StreamDef
@@ -25,6 +26,13 @@ export type Said =
   | { readonly kind: 'gone'; readonly at: Date }
   /** It could not be asked. */
   | { readonly kind: 'failed'; readonly retryAfterS: number }
+
+/** The API's answer. @throws Refusal 404 or 503 where there is none */
+export function answered(said: Said, what: string): Said & { readonly kind: 'there' } {
+  if (said.kind === 'there') return said
+  if (said.kind === 'gone') throw notFound(what, said.at)
+  throw notKnown(`The mirror does not hold ${what}, and the API could not be asked.`, said.retryAfterS)
+}
 
 export type Through = {
   /** Reads one record separately, and stores it. @throws Refusal 429 when the token has sent too many requests */
@@ -76,28 +84,19 @@ export function createThrough(
   now: () => number = performance.now.bind(performance),
 ): Through {
   const take = minuteLimit(limit, now)
+  const tooMany = `The API itself is asked at most ${limit} times a minute (SERVE_FRESH_LIMIT).`
   const underWay = new Map<string, Promise<Said>>()
   const unknown = new Map<string, number>()
   const shared = async (
     { token }: Caller,
-    asked: Asked,
+    asked: Pick<Asked, 'endpoint' | 'params' | 'query'>,
     read: (signal: AbortSignal) => Promise<Said>,
   ): Promise<Said> => {
     const id = JSON.stringify([asked.endpoint, asked.params, asked.query ?? {}])
     const others = underWay.get(id)
     if (others !== undefined) return await others
     const wait = take(token?.id ?? '')
-    if (wait !== null)
-      throw new Refusal(
-        problem(
-          429,
-          `The API itself is asked at most ${limit} times a minute (SERVE_FRESH_LIMIT).`,
-          {},
-          {
-            'retry-after': String(wait),
-          },
-        ),
-      )
+    if (wait !== null) throw new Refusal(problem(429, tooMany, {}, { 'retry-after': String(wait) }))
     // What several wait for does not end with the request of one of them.
     const own = read(AbortSignal.timeout(longestMs)).catch((error: unknown): Said => {
       const seconds = waitAfter(error)
@@ -116,37 +115,32 @@ export function createThrough(
     }
   }
 
-  const at = (): Date => context.clock.now()
+  const saidBy = <Value extends { readonly startedAt: Date }>(
+    outcome: Outcome<Value>,
+    bodyOf: (value: Value) => Json,
+    stored = false,
+  ): Said => {
+    if (outcome.kind === 'failed') return { kind: 'failed', retryAfterS }
+    if (outcome.kind === 'gone') return { kind: 'gone', at: context.clock.now() }
+    return { kind: 'there', body: bodyOf(outcome.value), at: outcome.value.startedAt, stored }
+  }
 
   return {
     record: (caller, asked) =>
       shared(caller, asked, async (signal) => {
         const said = await readAlone(context, asked, signal)
-        if (said.kind === 'there') {
-          const { stored, value } = said
-          const { body, startedAt } = value
-          if (stored) return { kind: 'there', body, at: startedAt, stored }
-          // As in what is stored, nothing of a person who is gone.
-          const redact = await personRedaction(context.database.pool, asked.stream, [{ record: body }])
-          return { kind: 'there', body: redact(body), at: startedAt, stored }
-        }
-        return said.kind === 'failed' ? { kind: 'failed', retryAfterS } : { kind: 'gone', at: at() }
+        if (said.kind !== 'there' || said.stored) return saidBy(said, ({ body }) => body, said.stored)
+        // As in what is stored, nothing of a person who is gone.
+        const { body: record } = said.value
+        const redact = await personRedaction(context.database.pool, asked.stream, [{ record }])
+        return saidBy(said, () => redact(record))
       }),
-    other: (caller, asked, list) =>
-      shared(caller, asked, async (signal) => {
-        const { stream, endpoint } = asked
+    other: (caller, { stream, endpoint, params, query = {} }, list) =>
+      shared(caller, { endpoint, params, query }, async (signal) => {
         const reading = { context, stream, reads: stream.reads, signal }
-        const call = { endpoint, params: { ...asked.params }, query: { ...asked.query } }
-        if (list) {
-          const { outcome } = await readItems(reading, call)
-          if (outcome.kind === 'there')
-            return { kind: 'there', body: [...outcome.value.items], at: outcome.value.startedAt, stored: false }
-          return outcome.kind === 'failed' ? { kind: 'failed', retryAfterS } : { kind: 'gone', at: at() }
-        }
-        const { outcome } = await readOutcome(reading, call)
-        if (outcome.kind === 'there')
-          return { kind: 'there', body: outcome.value.body, at: outcome.value.startedAt, stored: false }
-        return outcome.kind === 'failed' ? { kind: 'failed', retryAfterS } : { kind: 'gone', at: at() }
+        const call = { endpoint, params: { ...params }, query: { ...query } }
+        if (list) return saidBy((await readItems(reading, call)).outcome, ({ items }) => [...items])
+        return saidBy((await readOutcome(reading, call)).outcome, ({ body }) => body)
       }),
     mayAskUnknown: (id) => {
       const time = now()

@@ -1,7 +1,7 @@
 // From a settled change to the answer of its request: what the API answered, with the record as the mirror has it since then.
 // Pure.
 
-import { isObject, type Json, type JsonObject, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
+import { isObject, type Json, type JsonObject, parseJson, textOf } from '../../api/wire/json.ts'
 import { writeNamed } from '../../catalog/writes.ts'
 import { codeIn } from '../../outbox/outcome.ts'
 import { type Answer, problem } from '../problem.ts'
@@ -142,7 +142,3 @@ export function stateOf(change: WaitedChange, seen: Seen): JsonObject {
     answer: answer === null ? null : { status: answer.status, body: answer.body ?? null },
   }
 }
-
-/** The text of an answer's body; undefined: it has none. */
-export const bodyText = ({ contentType, body }: Answer): string | undefined =>
-  body === undefined ? undefined : contentType === 'text/plain' ? String(body) : stringifyJson(body)

@@ -1,12 +1,8 @@
-// Between HTTP and what writes work with: bodies and headers in, answers out.
+// From HTTP to what writes work with: bodies and headers.
 
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { findText, isStorable, type Json, parseExact, parseJson } from '../../api/wire/json.ts'
-import { translateDatabaseError } from '../../database/sql-states.ts'
-import { messageOf } from '../../errors.ts'
-import type { Logger } from '../../log.ts'
-import { type Answer, fieldProblem, problem, Refusal } from '../problem.ts'
-import { bodyText } from './answer.ts'
+import { fieldProblem, problem, Refusal } from '../problem.ts'
 
 /** A header that came once; null: it did not. */
 export const headerOf = (request: FastifyRequest, name: string): string | null => {
@@ -37,24 +33,4 @@ function bodyOf(text: string): Json | undefined {
   if (sanitized === 0) return value
   const field = findText(parseExact(text), (each) => !isStorable(each))?.join('.') || 'body'
   throw new Refusal(fieldProblem(400, field, 'holds a NUL or half of a surrogate pair, which cannot be stored.'))
-}
-
-/** Sends an answer. It is about one moment and one caller, so it is never cached. */
-export function send(reply: FastifyReply, answer: Answer): FastifyReply {
-  reply.code(answer.status).headers({ 'cache-control': 'no-store', ...answer.headers })
-  const text = bodyText(answer)
-  return text === undefined ? reply.send() : reply.type(`${answer.contentType}; charset=utf-8`).send(text)
-}
-
-const unavailable = 'Boat Mirror could not take the request. Send the same request again.'
-
-/** An error as an answer. Unexpected ones are logged, and the caller gets no details. */
-export function failureAnswer(log: Logger, thrown: unknown, route: string | undefined): Answer {
-  if (thrown instanceof Refusal) return thrown.answer
-  if (thrown instanceof Error && 'statusCode' in thrown && typeof thrown.statusCode === 'number') {
-    const { statusCode } = thrown
-    if (statusCode >= 400 && statusCode < 500) return problem(statusCode, messageOf(thrown))
-  }
-  log.warn({ event: 'write_failed', route, err: translateDatabaseError(thrown) }, 'a served write could not be taken')
-  return problem(503, unavailable, {}, { 'retry-after': '1' })
 }
