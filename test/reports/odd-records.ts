@@ -1,5 +1,5 @@
-// Records for a sandbox whose ids have more digits than a JavaScript number, and whose unavailabilities are written in every
-// way that somebody has seen.
+// Records for a sandbox whose ids have more digits than a JavaScript number, and whose unavailabilities name their ends in many
+// ways, or none.
 
 import type { Sandbox } from '../../sandbox/sandbox.ts'
 import { type ApiRental, addDays, type Truth } from './api-world.ts'
