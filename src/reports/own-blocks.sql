@@ -1,13 +1,21 @@
--- Rentals that hold their boat (`held`), unavailabilities (`blocks`), and those of these that the API shows for a rental. In which form
--- it shows them is found in the data of each company (`forms`): each end of a block lies a constant time from that of its rental, or
--- from a midnight, on the clock of TIME_ZONE, of the rental or of UTC; rentals that touch may share a block. No table says how many
+-- Unavailabilities (`blocks`), rentals that hold their boat (`held`), and those of the blocks that the API shows for a rental. In which
+-- form it shows them is found in the data of each company (`forms`): each end of a block lies a constant time from that of its rental,
+-- or from a midnight, on the clock of TIME_ZONE, of the rental or of UTC; rentals that touch may share a block. No table says how many
 -- rows a step has, and a loop over two large ones takes minutes.
 create or replace function report.blocks() returns table (resource_id text, key text, company bigint, starts timestamptz, ends timestamptz,
   is_own boolean, joined boolean, rules jsonb)
 language sql stable security definer set search_path = pg_catalog, pg_temp set enable_nestloop = off
   set enable_mergejoin = off set jit = off
 as $$
-with held as materialized (
+with blocks as materialized (
+  select u.resource_id, u.key, coalesce(b.company_id, 0) as company, {{boat}} as boat, u.start_datetime as starts, u.end_datetime as ends,
+    row_number() over (partition by u.resource_id, u.start_datetime, u.end_datetime order by u.key) as nth
+  from mirror.resource_unavailabilities u join mirror.resources b on b.id = u.resource_id
+  where u._deleted_at is null and u.start_datetime < u.end_datetime and not {{is_fleet}}
+), first as materialized (
+  -- No rental has a block that ended before all of them began: APIs show few of the past.
+  select min(starts) - interval '3 days' as at from blocks
+), held as materialized (
   select r.id, r.resource_id, coalesce(b.company_id, 0) as company, {{boat}} as boat,
     {{takes_place}} and r.departure_datetime < r.arrival_datetime as counts,
     r.departure_datetime as starts, greatest(r.departure_datetime, r.arrival_datetime) as ends,
@@ -18,11 +26,7 @@ with held as materialized (
       r.arrival_datetime at time zone {{time_zone}})) over (partition by b.company_id) as is_elsewhere
   from mirror.rentals r join mirror.resources b on b.id = r.resource_id
   where r._deleted_at is null and r.departure_datetime is not null and not {{is_canceled}} and not {{is_fleet}}
-), blocks as materialized (
-  select u.resource_id, u.key, coalesce(b.company_id, 0) as company, {{boat}} as boat, u.start_datetime as starts, u.end_datetime as ends,
-    row_number() over (partition by u.resource_id, u.start_datetime, u.end_datetime order by u.key) as nth
-  from mirror.resource_unavailabilities u join mirror.resources b on b.id = u.resource_id
-  where u._deleted_at is null and u.start_datetime < u.end_datetime and not {{is_fleet}}
+    and greatest(r.departure_datetime, r.arrival_datetime) >= (select at from first)
 ), clocks as (
   -- The clock that gives the day of a rental, and the one that gives the day of a block; null: the rental's own.
   select min(clock) as clock, reads, writes
@@ -118,7 +122,8 @@ with held as materialized (
     from matched m left join joins j using (company)) m
   where case when joined then not is_within else nth <= rentals end
 ), forms as (
-  -- Most rentals that have not ended have a block of their own, or most of all. A single one proves only the form that leaves nothing open.
+  -- Most rentals that have not ended have a block of their own, or most since the first block. A single one proves only the form that
+  -- leaves nothing open.
   select company, j.joined, r.rules
   from (select company, count(*) as rentals, count(*) filter (where ends > now()) as live from held where counts group by company) h
   join (select c.company, count(*) as shown, count(*) filter (where is_live) as live
