@@ -145,7 +145,11 @@ type Reading = {
   readonly tokenOptional: boolean
   /** Names in `.env`, which is our own file. */
   readonly inDotenv?: readonly string[]
+  /** What is wrong with the names of streams, which only the catalog knows. */
+  readonly problemsOf?: (named: NamedStreams) => readonly string[]
 }
+
+export type NamedStreams = Pick<Config, 'schedules' | 'targets' | 'webhookStreams'> & Pick<ApiSettings, 'lists'>
 
 const strict: Reading = { tokenOptional: false }
 
@@ -176,9 +180,9 @@ export function assertToken({ api }: Pick<Config, 'api'>): void {
  * The settings that a program gives, and nothing of environment and files.
  * @throws BoatMirrorError CONFIG_INVALID with one line per wrong value, each under its name as an option.
  */
-export function readOptions(options: SettingOptions): Config {
+export function readOptions(options: SettingOptions, problemsOf: Reading['problemsOf'] = () => []): Config {
   try {
-    return configFrom({}, textsOf(options), process.cwd(), strict)
+    return configFrom({}, textsOf(options), process.cwd(), { ...strict, problemsOf })
   } catch (error) {
     if (!(error instanceof BoatMirrorError)) throw error
     throw new BoatMirrorError(error.code, withOptionNames(error.message), { cause: error })
@@ -189,7 +193,7 @@ function configFrom(
   env: Environment,
   file: Readonly<Record<string, unknown>>,
   cwd: string,
-  { tokenOptional, inDotenv = [] }: Reading,
+  { tokenOptional, inDotenv = [], problemsOf = () => [] }: Reading,
 ): Config {
   const unknown = unknownNames(inDotenv)
   const problems = [...unknown]
@@ -243,6 +247,7 @@ function configFrom(
     lists: lists(file.lists, problems),
     privacy: privacy(file.privacy, problems),
   }
+  problems.push(...problemsOf({ ...fromFile, webhookStreams: value.webhookStreams }))
   if (problems.length > 0)
     throw new BoatMirrorError('CONFIG_INVALID', problems.join('\n'), {
       ...(unknown.length > 0 && { remedy: 'docs/configuration.md lists every setting.' }),

@@ -14,7 +14,7 @@ import { BoatMirrorError } from './errors.ts'
 import { awaitFinished, quarantinedOf, type RunFacts, runFacts } from './inspect/outcome.ts'
 import { readStatus } from './inspect/read-status.ts'
 import type { StatusFacts } from './inspect/status.ts'
-import { assertKnownStreams } from './jobs/schedule.ts'
+import { streamProblems } from './jobs/schedule.ts'
 import { type SyncWorkerOptions, syncNow, workOn } from './jobs/worker.ts'
 import { type Exact, parseForProgram } from './json/plain.ts'
 import { createLogger } from './log.ts'
@@ -128,9 +128,8 @@ const listedChanges = 1_000
  * `migrate` is not asked for, API_CHANGED where the database mirrors another API
  */
 export async function openMirror({ migrate = false, ...options }: MirrorOptions): Promise<Mirror> {
-  const config = readOptions({ logLevel: 'warn', ...options, autoMigrate: migrate })
+  const config = readOptions({ logLevel: 'warn', ...options, autoMigrate: migrate }, streamProblems)
   if (config.databaseUrl === null) throw new BoatMirrorError('CONFIG_INVALID', 'databaseUrl is not set.')
-  assertKnownStreams(config)
   const log = createLogger(config.logLevel, { pretty: false })
   const apiUrl = config.api.baseUrl ?? noApi
   const schema = migrate ? 'migrate' : 'check'

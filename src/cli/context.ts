@@ -8,7 +8,7 @@ import { sqlStateOf, translateDatabaseError } from '../database/sql-states.ts'
 import { withTls } from '../database/tls.ts'
 import { openDatabaseServer } from '../embedded/embedded-postgres.ts'
 import { BoatMirrorError, exitCodeOf } from '../errors.ts'
-import { assertKnownStreams } from '../jobs/schedule.ts'
+import { streamProblems } from '../jobs/schedule.ts'
 import { createLogger, type Logger, logThirdPartyWarnings } from '../log.ts'
 import { privacySettings } from '../privacy/rules.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
@@ -108,8 +108,8 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
   try {
     const { environment, inDotenv } = readEnvironment()
     // Commands that only read the mirror, and `check`, which detects the settings, need no token.
-    const config = readConfig(environment, process.cwd(), { tokenOptional: true, inDotenv })
-    assertKnownStreams(config)
+    const reading = { tokenOptional: true, inDotenv, problemsOf: streamProblems }
+    const config = readConfig(environment, process.cwd(), reading)
     privacySettings(config) // refuses what it does not take
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
     restoreWarnings = logThirdPartyWarnings(log)

@@ -4,9 +4,8 @@
 import { isDetailOnSchedule, streamNamed, streams, windowsOf } from '../catalog/catalog.ts'
 import { findTurn, turnName, turns } from '../catalog/turns.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import type { Config } from '../config.ts'
+import type { Config, NamedStreams } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import { BoatMirrorError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { meant } from '../near-names.ts'
 import { parseDuration } from '../settings.ts'
@@ -39,31 +38,21 @@ const earlyS = 0.5
 /** Windows that the API does not honour are tried again after this time, in milliseconds. */
 const windowsTriedAgainMs = 3_600_000
 
-/**
- * Checks the names of streams in settings. @throws BoatMirrorError CONFIG_INVALID for unknown ones: a typo would go
- * unnoticed.
- */
-export function assertKnownStreams({
-  schedules,
-  targets,
-  api,
-  webhookStreams,
-}: Pick<Config, 'schedules' | 'targets' | 'api' | 'webhookStreams'>): void {
+/** What is wrong with the names of streams in settings: a typo would go unnoticed. */
+export function streamProblems({ schedules, targets, lists, webhookStreams }: NamedStreams): readonly string[] {
   const names = streams.map((stream) => stream.name)
   const hot = turns.filter((turn) => turn.hot).map(turnName)
-  const sections = { schedules: [...names, ...hot], targets: names, lists: names }
-  const problems = Object.entries({ schedules, targets, lists: api.lists }).flatMap(([section, entries]) => {
-    const known = sections[section as keyof typeof sections]
-    return Object.keys(entries)
+  const unknown = (place: (name: string) => string, given: readonly string[], known: readonly string[]) =>
+    given
       .filter((name) => !known.includes(name))
-      .map((name) => `${section}.${name} in the file: there is no stream "${name}"${meant(name, known)}.`)
-  })
-  for (const name of webhookStreams ?? [])
-    if (!names.includes(name)) problems.push(`WEBHOOK_STREAMS: there is no stream "${name}"${meant(name, names)}.`)
-  if (problems.length > 0)
-    throw new BoatMirrorError('CONFIG_INVALID', problems.join('\n'), {
-      remedy: `Streams are named after their tables: ${names.join(', ')}.`,
-    })
+      .map((name) => `${place(name)}: there is no stream "${name}"${meant(name, known)}.`)
+  const problems = [
+    ...unknown((name) => `schedules.${name} in the file`, Object.keys(schedules), [...names, ...hot]),
+    ...unknown((name) => `targets.${name} in the file`, Object.keys(targets), names),
+    ...unknown((name) => `lists.${name} in the file`, Object.keys(lists), names),
+    ...unknown(() => 'WEBHOOK_STREAMS', webhookStreams ?? [], names),
+  ]
+  return problems.length === 0 ? [] : [...problems, `Streams are named after their tables: ${names.join(', ')}.`]
 }
 
 /** What decides how often a list with windows is read as a whole. */

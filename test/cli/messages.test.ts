@@ -112,11 +112,12 @@ const cases: readonly Case[] = [
   },
   { name: 'an unknown stream', args: ['sync', 'boats'], code: 2, says: [/no stream "boats"/, /rental_options/] },
   {
-    name: 'a configuration file with streams that there are not',
+    name: 'a configuration file with streams that there are not, and a wrong value elsewhere',
     args: ['status'],
-    env: () => ({ BOAT_MIRROR_CONFIG: 'streams.yaml' }),
+    env: () => ({ BOAT_MIRROR_CONFIG: 'streams.yaml', API_PAGE_SIZE: 'ten' }),
     code: 2,
     says: [
+      /API_PAGE_SIZE is "ten"/,
       /targets\.boats in the file: there is no stream "boats"/,
       /lists\.citis .*"citis"/,
       /named after their tables: .*rental_options/,
