@@ -104,7 +104,7 @@ export async function openWrites({
 }: Options = {}): Promise<WritesRig> {
   const testDatabase = await createTestDatabase()
   await prepare?.(testDatabase)
-  const rig = await createRig({ databaseUrl: testDatabase.url, timeoutMs: 500, ...options })
+  const rig = await createRig({ databaseUrl: testDatabase.url, timeoutMs: 10_000, ...options })
   const known: Record<string, Caller> = { ...callers }
   const app = Fastify({ forceCloseConnections: true })
   registerWrites(app, {
