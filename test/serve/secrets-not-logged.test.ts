@@ -3,7 +3,7 @@
 import pino from 'pino'
 import { expect, it } from 'vitest'
 import { createLogger } from '../../src/log.ts'
-import { createCalendarKey } from '../../src/serve/access/calendar-keys.ts'
+import { createCalendarKey } from '../../src/serve/access/secrets.ts'
 import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
 import { startServe } from '../../src/serve/start.ts'
 import { openTestMirror } from '../helpers/mirror.ts'

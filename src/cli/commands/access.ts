@@ -5,7 +5,6 @@ import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { unguardedViews } from '../../schema/company-policies.ts'
-import { createCalendarKey, revokeCalendarKey } from '../../serve/access/calendar-keys.ts'
 import {
   type CompanyGrant,
   findRole,
@@ -14,6 +13,7 @@ import {
   revokeCompanies,
   unknownCompanies,
 } from '../../serve/access/company-access.ts'
+import { createCalendarKey, revokeCalendarKey } from '../../serve/access/secrets.ts'
 import { isTokenRole } from '../../serve/access/tokens.ts'
 import { handOver } from '../../sync/partners.ts'
 import { type CommandContext, type Json, present } from '../context.ts'

@@ -1,6 +1,8 @@
-// The secrets of access: what they look like, and how one is compared with a stored hash. Pure, except for randomness.
+// The secrets of access: what they look like, and how one is compared with a stored hash. And the keys of calendars
+// (`sync.calendar_keys`), one for each resource. Only hashes are stored.
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Queryable } from '../../database/sql.ts'
 
 /** 32 random bytes as 43 characters of base64url. */
 export const newSecret = (): string => randomBytes(32).toString('base64url')
@@ -23,4 +25,34 @@ const tokenPattern = /^bmt_([1-9]\d{0,17})_([A-Za-z0-9_-]{43})$/
 export function tokenParts(text: string): { readonly id: string; readonly secret: string } | null {
   const [, id, secret] = tokenPattern.exec(text) ?? []
   return id === undefined || secret === undefined ? null : { id, secret }
+}
+
+/**
+ * Creates a new key for a resource; the one before it no longer opens anything. @returns null: the resource does not
+ * exist.
+ */
+export async function createCalendarKey(db: Queryable, resourceId: string): Promise<string | null> {
+  const key = newSecret()
+  const { rowCount } = await db.query(
+    `insert into sync.calendar_keys (resource_id, hash)
+     select r.id, $2 from mirror.resources r where r.id = $1 and r._deleted_at is null
+     on conflict (resource_id) do update set hash = excluded.hash, created_at = clock_timestamp()`,
+    [resourceId, hashOf(key)],
+  )
+  return rowCount === 1 ? key : null
+}
+
+/** Revokes the key of a resource. @returns false where there was none. */
+export async function revokeCalendarKey(db: Queryable, resourceId: string): Promise<boolean> {
+  const { rowCount } = await db.query('delete from sync.calendar_keys where resource_id = $1', [resourceId])
+  return rowCount === 1
+}
+
+/** Does a key open the calendar of a resource? */
+export async function opensCalendar(db: Queryable, resourceId: string, key: string): Promise<boolean> {
+  const { rows } = await db.query<{ hash: Buffer }>('select hash from sync.calendar_keys where resource_id = $1', [
+    resourceId,
+  ])
+  const [known] = rows
+  return known !== undefined && isSecretOf(key, known.hash)
 }

@@ -1,12 +1,16 @@
-// The OpenAPI document of what is served, made from the catalog. Pure.
+// The OpenAPI document of what is served, made from the catalog, and `GET /openapi.json`, which answers it.
 
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ListShape } from '../../api/paging/envelope.ts'
-import type { Json } from '../../api/wire/json.ts'
+import { type Json, stringifyJson } from '../../api/wire/json.ts'
 import { streams } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { ApiSettings, AuthSetting } from '../../config.ts'
 import type { PrivacySettings } from '../../privacy/rules.ts'
 import { pagingOf } from '../../sync/lists/paging.ts'
+import type { Caller } from '../types.ts'
+import { namesTag } from '../writes/tags.ts'
 import { answerComponents, answerSchemas } from './answers.ts'
 import { operations } from './operations.ts'
 import { recordName, recordSchema, type Schema } from './schemas.ts'
@@ -72,4 +76,30 @@ export function openApiDocument({ api, privacy, isOpenToLocal, shapes }: Describ
       securitySchemes: schemes,
     },
   }
+}
+
+type OpenapiDeps = {
+  readonly described: Described
+  /** Reads the shapes of lists that were found out since. */
+  readonly readShapes: () => Promise<NonNullable<Described['shapes']>>
+  /** Who sends a request. What it throws is answered as for every other read. */
+  callerOf(request: FastifyRequest): Promise<Caller>
+}
+
+/** Puts the document on a server that does not listen yet. It holds no records: every caller that may send requests may read it. */
+export function registerOpenapi(app: FastifyInstance, { described, readShapes, callerOf }: OpenapiDeps): void {
+  let last: { readonly places: string; readonly body: string; readonly tag: string } | null = null
+  app.get('/openapi.json', async (request, reply) => {
+    await callerOf(request)
+    const shapes = await readShapes()
+    const places = JSON.stringify([...shapes].map(([stream, { items }]) => [stream, items]))
+    if (last?.places !== places) {
+      const made = stringifyJson(openApiDocument({ ...described, shapes }))
+      last = { places, body: made, tag: createHash('sha256').update(made).digest('base64url') }
+    }
+    const { body, tag } = last
+    reply.headers({ etag: `"${tag}"`, 'cache-control': 'private, no-cache' })
+    if (namesTag(request.headers['if-none-match'] ?? '', tag)) return reply.code(304).send()
+    return reply.type('application/json; charset=utf-8').send(body)
+  })
 }

@@ -9,7 +9,7 @@ import { identifier, isStub, literal } from '../../database/sql.ts'
 import type { ServeContext } from '../context.ts'
 import { Refusal } from '../problem.ts'
 import { bodyTag, present, presentArray } from '../rights.ts'
-import { hasKey, parentKeyOf, refuse } from './query.ts'
+import { type Handler, hasKey, parentKeyOf, type ReadRequest, refuse, type Served } from './query.ts'
 import {
   assertMayRead,
   assertOn,
@@ -22,7 +22,6 @@ import {
   readRow,
 } from './states.ts'
 import { type Asked, answered, type Through } from './through.ts'
-import type { Handler, ReadRequest, Served } from './types.ts'
 
 export type Deps = { readonly context: ServeContext; readonly through: Through }
 

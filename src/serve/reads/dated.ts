@@ -8,9 +8,8 @@ import { addDays, dateIn } from '../../clock.ts'
 import { settings as settingNames } from '../../settings.ts'
 import { bodyTag } from '../rights.ts'
 import { askThrough, type Below, belowStatement, type Deps, isKnown, type Wanted } from './collections.ts'
-import { parentKeyOf, type Query, refuse } from './query.ts'
+import { type Handler, parentKeyOf, type Query, type ReadRequest, refuse, type Served } from './query.ts'
 import { assertOn, readRow } from './states.ts'
-import type { Handler, ReadRequest, Served } from './types.ts'
 
 /** What a request asks for below a resource, whose key is the first parameter of `wanted`. */
 type Asked = {

@@ -15,9 +15,8 @@ import type { Caller } from '../types.ts'
 import { type DayRange, type ListQuery, listed, listQuery, orderSql } from './list-query.ts'
 import { shaped, shapeOf, type Window, windowOf } from './paging.ts'
 import { createPlaces, type Start } from './places.ts'
-import { refuse } from './query.ts'
+import { type Handler, refuse } from './query.ts'
 import { assertMayRead, notKnown } from './states.ts'
-import type { Handler } from './types.ts'
 import { isShown, type ListSource, tableOf, unmirroredSource } from './unmirrored.ts'
 
 type Page = {

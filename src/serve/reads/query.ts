@@ -6,6 +6,7 @@ import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { identifier } from '../../database/sql.ts'
 import { fieldProblem, Refusal } from '../problem.ts'
+import type { Caller } from '../types.ts'
 
 export type RawQuery = Readonly<Record<string, string | readonly string[] | undefined>>
 
@@ -129,3 +130,28 @@ export const hasKey = (stream: StreamDef, alias: string, columns: readonly strin
   columns
     .map((column, index) => `${alias}.${identifier(column)} = $${first + index}::${columnType(stream, column)}`)
     .join(' and ')
+
+export type ReadRequest = {
+  readonly caller: Caller
+  /** Path parameters, decoded. */
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Query
+  /** Query the API itself first: `?fresh=1` of a read that answers one record, or `Cache-Control: no-cache`. */
+  readonly fresh: boolean
+  /** Where the API can't be asked, no stored record does: `Cache-Control: stale-if-error=0`. */
+  readonly noStale: boolean
+  /** The query as it came, without what carries a credential. */
+  readonly search: string
+}
+
+export type Served = {
+  /** JSON text, or its bytes in UTF-8. */
+  readonly body: string | Buffer
+  /** Everything older than this upstream is in it. */
+  readonly asOf: Date
+  /** Without quotes. */
+  readonly tag: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export type Handler = (request: ReadRequest) => Promise<Served>

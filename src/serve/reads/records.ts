@@ -8,7 +8,7 @@ import { identifier, isStub, literal } from '../../database/sql.ts'
 import type { Refusal } from '../problem.ts'
 import { present, presentText, type RecordId, textTag } from '../rights.ts'
 import { type Deps, outdatedSql, staleWarning, unlessAway } from './collections.ts'
-import { hasKey, parentKeyOf, recordKeyOf } from './query.ts'
+import { type Handler, hasKey, parentKeyOf, type ReadRequest, recordKeyOf, type Served } from './query.ts'
 import {
   assertMayRead,
   assertOn,
@@ -22,7 +22,6 @@ import {
   readRow,
 } from './states.ts'
 import { answered } from './through.ts'
-import type { Handler, ReadRequest, Served } from './types.ts'
 
 /** A record as the mirror has it. */
 type Row = {

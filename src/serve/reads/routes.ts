@@ -11,10 +11,9 @@ import { namesTag } from '../writes/tags.ts'
 import { collectionHandler } from './collections.ts'
 import { datedHandler } from './dated.ts'
 import { createLists } from './lists.ts'
-import { Query, type RawQuery, refuse } from './query.ts'
+import { type Handler, Query, type RawQuery, type ReadRequest, refuse, type Served } from './query.ts'
 import { recordHandler, relatedHandler } from './records.ts'
 import { createThrough } from './through.ts'
-import type { Handler, ReadRequest, Served } from './types.ts'
 
 /** Whether Cache-Control of a request holds a directive. */
 const directs = ({ headers }: FastifyRequest, directive: string): boolean =>
