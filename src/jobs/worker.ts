@@ -3,8 +3,8 @@
 // notification or a stalled job costs seconds, never data.
 
 import type { Config } from '../config.ts'
+import { noteDatabaseTime } from '../database/database-clock.ts'
 import { listen } from '../database/listen.ts'
-import { noteDatabaseTime } from '../database/set-back-clock.ts'
 import { messageOf } from '../errors.ts'
 import { runLine } from '../inspect/outcome.ts'
 import type { Logger } from '../log.ts'

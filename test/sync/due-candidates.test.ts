@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { noteDatabaseTime } from '../../src/database/set-back-clock.ts'
+import { noteDatabaseTime } from '../../src/database/database-clock.ts'
 import { makeDue, saveRecords } from '../../src/mirror/records.ts'
 import { hotSince, scheduledSince } from '../../src/sync/due/candidates.ts'
 import { type DueSettings, dueKeys } from '../../src/sync/due/due.ts'

@@ -4,7 +4,7 @@
 import { parentOf, repeatsOf } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
-import { setBackKey } from '../../database/set-back-clock.ts'
+import { setBackKey } from '../../database/database-clock.ts'
 import { identifier, keySql, type Queryable } from '../../database/sql.ts'
 import { ageOf, isSoon, shareCount, shareOf } from './ages.ts'
 
