@@ -5,15 +5,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Quota, quotaRule } from '../../src/api/admission/quota.ts'
 import { createRateLimiter, QuotaUsed } from '../../src/api/admission/rate-limit.ts'
 import type { Wish } from '../../src/api/admission/request-budget.ts'
-import { createPostgresBudget, createSharedBudget, quotaValues } from '../../src/api/admission/request-budget.ts'
+import { createPostgresBudget, quotaValues } from '../../src/api/admission/request-budget.ts'
 import { sleep } from '../../src/clock.ts'
 import { parseQuota } from '../../src/settings.ts'
 import { buildProgram, startProgram } from '../helpers/child-program.ts'
-import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { isQuick, runsOf } from '../helpers/extent.ts'
 import { json, openApi, startServer } from './http-server.ts'
 import type { QuotaProcessOptions } from './quota-process.ts'
-import { recordingLog } from './recording-log.ts'
 
 describe('the setting', () => {
   it('takes any of the windows, each once', () => {
@@ -262,17 +261,6 @@ async function died(isDead: () => boolean): Promise<'killed'> {
   while (!isDead()) await sleep(5)
   return 'killed'
 }
-
-it('while Postgres does not answer nothing leaves, and that is said once', async () => {
-  const pool = createTestPool(database.url, 1)
-  await pool.end()
-  const { log, lines } = recordingLog()
-  const budget = createSharedBudget(pool, { ratePerSecond: 100, quota: { hour: 1_000, day: null, month: null } }, log)
-  const wish = { priority: 'write', wanted: 5, unused: 0, more: false } as const
-  expect(await budget.lend(wish)).toMatchObject({ granted: 0 })
-  expect(await budget.lend(wish)).toMatchObject({ granted: 0 })
-  expect(lines.map((line) => line.event)).toEqual(['limiter_out'])
-})
 
 describe('a request', () => {
   const users = { endpoint: 'GET /v3/users' } as const

@@ -6,7 +6,7 @@ import { setMaxListeners } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { Priority } from '../../src/api/admission/priority-queue.ts'
 import { createRateLimiter, type Limiter } from '../../src/api/admission/rate-limit.ts'
-import { createOwnBudget, createPostgresBudget, createSharedBudget } from '../../src/api/admission/request-budget.ts'
+import { createPostgresBudget, createSharedBudget } from '../../src/api/admission/request-budget.ts'
 import { type App, openApp } from '../../src/app.ts'
 import { sleep } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
@@ -39,22 +39,44 @@ function drawSince(start: number, limiter: Limiter, count: number, priority: Pri
   )
 }
 
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+type Worker = ReturnType<typeof createRateLimiter>
+
+const sequences = ['requests_lent_until', 'changes_wait_until', 'reads_wait_until', 'details_lent_until']
+
+let workers: readonly Worker[] = []
+afterEach(() => Promise.all(workers.map((worker) => worker.close())))
+
+/** Opens workers that share a budget of nobody else, until the end of the test. */
+async function open(count: number, ratePerSecond: number): Promise<readonly Worker[]> {
+  await database.pool.query(`select setval('sync.' || name, 1) from unnest($1::text[]) name`, [sequences])
+  workers = Array.from({ length: count }, () =>
+    createRateLimiter(ratePerSecond, createPostgresBudget(database.pool, ratePerSecond)),
+  )
+  return workers
+}
+
 it('a rate of 0 is no limit', async () => {
-  const limiter = createRateLimiter(0, createOwnBudget(0))
+  const limiter = createRateLimiter(0, createPostgresBudget(database.pool, 0))
   expect(await draw(limiter, 10_000)).toHaveLength(10_000)
   await expect(limiter.acquire('read', AbortSignal.abort(new Error('stop')))).rejects.toThrow('stop')
 })
 
 describe('in one process', () => {
   it('permits are spread, and given in order of arrival', async () => {
-    const limiter = createRateLimiter(50, createOwnBudget(50))
+    const [limiter] = (await open(1, 50)) as [Worker]
     const instants = await draw(limiter, 23)
     expect(instants).toEqual(instants.toSorted((a, b) => a - b))
     expect(Math.max(...instants)).toBeGreaterThanOrEqual(400 - slackMs)
   })
 
   it('a write goes before the reads that wait', async () => {
-    const limiter = createRateLimiter(50, createOwnBudget(50))
+    const [limiter] = (await open(1, 50)) as [Worker]
     const order: Priority[] = []
     const acquire = (priority: Priority) => limiter.acquire(priority).then(() => order.push(priority))
     const reads = Array.from({ length: 20 }, () => acquire('read'))
@@ -65,7 +87,7 @@ describe('in one process', () => {
   })
 
   it('who is called off leaves the line, and the rest go on', async () => {
-    const limiter = createRateLimiter(20, createOwnBudget(20))
+    const [limiter] = (await open(1, 20)) as [Worker]
     const stop = new AbortController()
     setMaxListeners(0, stop.signal)
     const waiting = Array.from({ length: 50 }, () => limiter.acquire('read', stop.signal))
@@ -78,35 +100,14 @@ describe('in one process', () => {
   })
 
   it('the line starts again after it ran empty', async () => {
-    const limiter = createRateLimiter(100, createOwnBudget(100))
+    const [limiter] = (await open(1, 100)) as [Worker]
     for (let round = 0; round < 5; round++) expect(await draw(limiter, 12)).toHaveLength(12)
   })
 })
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
-
-type Worker = ReturnType<typeof createRateLimiter>
-
-const sequences = ['requests_lent_until', 'changes_wait_until', 'reads_wait_until', 'details_lent_until']
-
-/** Opens workers that share a budget of nobody else. */
-async function open(count: number, ratePerSecond: number): Promise<readonly Worker[]> {
-  await database.pool.query(`select setval('sync.' || name, 1) from unnest($1::text[]) name`, [sequences])
-  return Array.from({ length: count }, () =>
-    createRateLimiter(ratePerSecond, createPostgresBudget(database.pool, ratePerSecond)),
-  )
-}
-
 describe('over several workers', () => {
-  let workers: readonly Worker[] = []
-  afterEach(() => Promise.all(workers.map((worker) => worker.close())))
-
   it('workers draw on one count', async () => {
-    workers = await open(3, 100)
+    await open(3, 100)
     const instants = await drawByAll(workers, 20)
     // 60 permits, one each 10 ms; each for itself, the three would take 200 ms.
     expect(instants).toHaveLength(60)
@@ -114,13 +115,13 @@ describe('over several workers', () => {
   })
 
   it('one a second is one a second', async () => {
-    workers = await open(2, 1)
+    await open(2, 1)
     const instants = await drawByAll(workers, 1)
     expect(Math.max(...instants)).toBeGreaterThanOrEqual(1_000 - slackMs)
   })
 
   it('thousands a second take few round trips', async () => {
-    workers = await open(1, 5_000)
+    await open(1, 5_000)
     const [limiter] = workers as [Worker]
     expect(Math.max(...(await draw(limiter, 2_500)))).toBeGreaterThanOrEqual(400 - slackMs)
   })
@@ -130,7 +131,7 @@ describe('over several workers', () => {
     ['detail', 'read'],
   ] as const)
     it(`each ${waiting} of one worker makes way for a ${urgent} of another`, async () => {
-      workers = await open(2, 10)
+      await open(2, 10)
       const [busy, other] = workers as [Worker, Worker]
       const given: Priority[] = []
       const stop = new AbortController()
@@ -146,7 +147,7 @@ describe('over several workers', () => {
     })
 
   it('the details of one worker go on while another has lists for ever', async () => {
-    workers = await open(2, 100)
+    await open(2, 100)
     const [details, lists] = workers as [Worker, Worker]
     let listed = 0
     const stop = new AbortController()
@@ -238,33 +239,28 @@ it('no connection is held while waiting', async () => {
   }
 })
 
-it('while the store is out each process keeps the limit for itself, and says so once', async () => {
+it('while Postgres does not answer nothing leaves, and that is logged once', async () => {
   const pool = createTestPool(database.url, 1)
   await pool.end()
   const { log, lines } = recordingLog()
-  const limiter = createRateLimiter(100, createSharedBudget(pool, { ratePerSecond: 100, quota: null }, log))
-  expect(Math.max(...(await draw(limiter, 40)))).toBeGreaterThanOrEqual(300 - slackMs)
-  expect(lines.map((line) => line.event)).toEqual(['limiter_alone'])
+  for (const quota of [null, { hour: 1_000, day: null, month: null }]) {
+    const budget = createSharedBudget(pool, { ratePerSecond: 100, quota }, log)
+    const wish = { priority: 'write', wanted: 5, unused: 0, more: false } as const
+    expect(await budget.lend(wish)).toMatchObject({ granted: 0 })
+    expect(await budget.lend(wish)).toMatchObject({ granted: 0 })
+    expect(lines.splice(0).map((line) => line.event)).toEqual(['limiter_out'])
+  }
 })
 
-// The store is looked for again only now and then.
-it('a store that comes back is used again', async () => {
+it('requests leave again once Postgres answers', async () => {
   await using empty = await createTestDatabase({ migrated: false })
   const { log, lines } = recordingLog()
   const limiter = createRateLimiter(1_000, createSharedBudget(empty.pool, { ratePerSecond: 1_000, quota: null }, log))
-  await limiter.acquire('read')
+  const leaving = limiter.acquire('read')
+  await expect.poll(() => lines.map((line) => line.event)).toEqual(['limiter_out'])
   await migrate(empty.url)
-  await expect
-    .poll(
-      async () => {
-        await limiter.acquire('read')
-        return lines.map((line) => line.event)
-      },
-      { timeout: 60_000 },
-    )
-    .toEqual(['limiter_alone', 'limiter_shared'])
-  await sleep(300) // until what was lent here is used up
-  await limiter.acquire('read')
+  await leaving
+  expect(lines.map((line) => line.event)).toEqual(['limiter_out', 'limiter_back'])
   const { rows } = await empty.pool.query('select last_value > 1 as used from sync.requests_lent_until')
   expect(rows).toEqual([{ used: true }])
 })

@@ -1,25 +1,20 @@
 // The budget that all workers borrow from, in simulated time: how exact, how fair, and who goes first.
 
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Priority } from '../../src/api/admission/priority-queue.ts'
 import { createRateLimiter, type Limiter } from '../../src/api/admission/rate-limit.ts'
-import {
-  createOwnBudget,
-  lend,
-  type RequestBudget,
-  rule,
-  unspent,
-  withFallback,
-} from '../../src/api/admission/request-budget.ts'
-import { recordingLog } from './recording-log.ts'
+import { type RequestBudget, rule } from '../../src/api/admission/request-budget.ts'
+import { runsOf } from '../helpers/extent.ts'
+import { openSimulatedBudget, type SimulatedBudget } from './simulated-budget.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers()
+let simulated: SimulatedBudget
+beforeAll(async () => {
+  simulated = await openSimulatedBudget()
+  await simulated.client.query(lendAll)
 })
-afterEach(() => {
-  vi.useRealTimers()
-})
+afterAll(() => simulated[Symbol.asyncDispose]())
+const advance = (ms: number): Promise<void> => simulated.advance(ms)
 
 type Left = { readonly at: number; readonly worker: number; readonly priority: Priority }
 
@@ -71,24 +66,43 @@ function distant(budget: RequestBudget): RequestBudget {
   }
 }
 
+type Loan = { readonly granted: number; readonly waitMs: number; readonly atMs: number }
+
+/** One loan after the other in one statement; `afterMs` lies between them. */
+const lendAll = `create function test_lend_all(rate int, wishes jsonb)
+    returns table (granted int, wait_ms double precision, at_ms double precision) language plpgsql as $$
+  declare wish record;
+  begin
+    at_ms := 1;
+    for wish in select * from jsonb_to_recordset(wishes) w ("afterMs" int, priority text, wanted int, more boolean) loop
+      at_ms := at_ms + wish."afterMs";
+      perform set_config('test.ms', at_ms::text, false);
+      select l.granted, l.wait_ms into granted, wait_ms
+        from sync.lend_requests(rate, wish.priority, wish.wanted, 0, wish.more) l;
+      return next;
+    end loop;
+  end $$`
+
 describe('the rate', () => {
-  it('is never exceeded by what is lent, whoever asks when', () => {
+  it('is never exceeded by what is lent, whoever asks when', async () => {
     const wishes = fc.record({
       afterMs: fc.integer({ min: 0, max: 400 }),
       priority: fc.constantFrom('write' as const, 'read' as const, 'detail' as const),
       wanted: fc.integer({ min: 1, max: 5 }),
       more: fc.boolean(),
     })
-    fc.assert(
-      fc.property(fc.array(wishes, { maxLength: 200 }), (all) => {
-        let [state, now] = [unspent, 1_000_000]
+    await fc.assert(
+      fc.asyncProperty(fc.array(wishes, { maxLength: 200 }), async (all) => {
+        await simulated.create(100)
+        const { rows: loans } = await simulated.client.query<Loan>(
+          'select granted, wait_ms as "waitMs", at_ms as "atMs" from test_lend_all(100, $1)',
+          [JSON.stringify(all)],
+        )
+        expect(loans).toHaveLength(all.length)
         const instants: number[] = []
-        for (const { afterMs, ...wish } of all) {
-          now += afterMs
-          const loan = lend(state, { ...wish, unused: 0 }, now, 100)
-          state = loan.state
-          expect(loan.granted === wish.wanted || loan.waitMs > 0).toBe(true)
-          for (let i = 0; i < loan.granted; i++) instants.push(now + loan.waitMs + 10 * i)
+        for (const [place, { granted, waitMs, atMs }] of loans.entries()) {
+          expect(granted === all[place]?.wanted || waitMs > 0).toBe(true)
+          for (let i = 0; i < granted; i++) instants.push(atMs + waitMs + 10 * i)
         }
         instants.sort((a, b) => a - b)
         for (const [i, start] of instants.entries()) {
@@ -96,6 +110,7 @@ describe('the rate', () => {
           expect(passed).toBeLessThanOrEqual(1 + (1_000 + rule.aheadMs + rule.lateMs) / 10)
         }
       }),
+      { numRuns: runsOf(100) },
     )
   })
 
@@ -105,13 +120,13 @@ describe('the rate', () => {
     [300, 2, 20],
   ] as const)
     it(`of ${ratePerSecond} is kept within 5 % over any ten seconds by eight hungry workers, each with its share (${lanes} at once, ${latencyMs} ms)`, async () => {
-      const budget = distant(createOwnBudget(ratePerSecond))
+      const budget = distant(await simulated.create(ratePerSecond))
       const left: Left[] = []
       const stops = Array.from({ length: 8 }, (_, worker) =>
         draw(createRateLimiter(ratePerSecond, budget), worker, left, 'read', [lanes, latencyMs]),
       )
       const begin = performance.now()
-      await vi.advanceTimersByTimeAsync(22_000)
+      await advance(22_000)
       for (const stop of stops) stop()
       const { most, fewest } = anyTenSeconds(left, begin + 1_000, begin + 21_900)
       expect(most).toBeLessThanOrEqual(10.5 * ratePerSecond)
@@ -124,7 +139,7 @@ describe('the rate', () => {
     })
 
   it('is kept while changes come and go in bursts', async () => {
-    const budget = distant(createOwnBudget(100))
+    const budget = distant(await simulated.create(100))
     const left: Left[] = []
     for (let worker = 0; worker < 7; worker++) draw(createRateLimiter(100, budget), worker, left, 'read', [20, 0])
     const pushing = createRateLimiter(100, budget)
@@ -132,7 +147,7 @@ describe('the rate', () => {
     for (let second = 0; second < 22; second++) {
       for (let change = 0; change < 30; change++)
         void pushing.acquire('write').then(() => left.push({ at: performance.now(), worker: 7, priority: 'write' }))
-      await vi.advanceTimersByTimeAsync(1_000)
+      await advance(1_000)
     }
     const { most, fewest } = anyTenSeconds(left, begin + 1_000, begin + 21_900)
     expect(most).toBeLessThanOrEqual(1_050)
@@ -141,7 +156,7 @@ describe('the rate', () => {
   })
 
   it('of a killed worker is that of the others at once', async () => {
-    const budget = distant(createOwnBudget(100))
+    const budget = distant(await simulated.create(100))
     let killed = false
     const left: Left[] = []
     const dying = createRateLimiter(100, {
@@ -149,35 +164,35 @@ describe('the rate', () => {
     })
     draw(dying, 0, [], 'read', [20, 0])
     draw(createRateLimiter(100, budget), 1, left, 'read', [20, 0])
-    await vi.advanceTimersByTimeAsync(3_000)
+    await advance(3_000)
     killed = true
     const before = left.length
-    await vi.advanceTimersByTimeAsync(2_000)
+    await advance(2_000)
     expect(left.length - before).toBeGreaterThan(170)
   })
 })
 
 describe('what is not needed', () => {
   it('goes back when those who waited are called off', async () => {
-    const budget = createOwnBudget(10)
+    const budget = await simulated.create(10)
     const off = new AbortController()
     const waiting = Promise.allSettled(
       Array.from({ length: 3 }, () => createRateLimiter(10, budget).acquire('read', off.signal)),
     )
     const first = createRateLimiter(10, budget)
-    await vi.advanceTimersByTimeAsync(1)
+    await advance(1)
     off.abort()
     await waiting
-    await vi.advanceTimersByTimeAsync(300)
+    await advance(300)
     const start = performance.now()
     const given = first.acquire('read').then(() => performance.now() - start)
-    await vi.advanceTimersByTimeAsync(1_000)
+    await advance(1_000)
     expect(await given).toBeLessThan(50)
   })
 
   it('goes back when nobody comes for what a worker borrowed for a while', async () => {
     const lent: number[] = []
-    const own = createOwnBudget(1_000)
+    const own = await simulated.create(1_000)
     const limiter = createRateLimiter(1_000, {
       lend: async (wish) => {
         const loan = await own.lend(wish)
@@ -187,62 +202,30 @@ describe('what is not needed', () => {
     })
     const left: Left[] = []
     const stop = draw(limiter, 0, left, 'read', [2, 50])
-    await vi.advanceTimersByTimeAsync(2_000)
+    await advance(2_000)
     stop()
-    await vi.advanceTimersByTimeAsync(1_000)
+    await advance(1_000)
     expect(left.length).toBeGreaterThan(70)
     expect(lent.length).toBeLessThan(left.length / 3) // few loans for many requests
     expect(lent.reduce((sum, requests) => sum + requests, 0)).toBe(left.length)
   })
 })
 
-describe('a budget that the own one stands in for', () => {
-  it('is given back only what it has lent itself', async () => {
-    const asked: string[] = []
-    let isOut = false
-    const store = (name: string, fails: () => boolean): RequestBudget => ({
-      lend: async ({ wanted, unused }) => {
-        if (fails()) throw new Error(`${name} is out`)
-        if (wanted > 0) asked.push(`${name} ${unused}`)
-        return { granted: wanted, waitMs: 0 }
-      },
-    })
-    const { log } = recordingLog()
-    const budget = withFallback(
-      store('shared', () => isOut),
-      store('own', () => false),
-      log,
-    )
-    const wish = { priority: 'read', wanted: 5, unused: 2, more: false } as const
-    await budget.lend(wish)
-    isOut = true
-    await budget.lend(wish)
-    await budget.lend(wish)
-    isOut = false
-    await vi.advanceTimersByTimeAsync(2_000)
-    await budget.lend(wish) // by its own still: it finds out that the shared one is back
-    await vi.advanceTimersByTimeAsync(0)
-    await budget.lend(wish)
-    await budget.lend(wish)
-    expect(asked).toEqual(['shared 2', 'own 0', 'own 2', 'own 2', 'shared 0', 'shared 2'])
-  })
-})
-
 describe('over all workers', () => {
   it('changes go before reads, and reads before details, which keep one in ten', async () => {
-    const budget = distant(createOwnBudget(100))
+    const budget = distant(await simulated.create(100))
     const left: Left[] = []
     const workers = Array.from({ length: 8 }, () => createRateLimiter(100, budget))
     for (const [worker, limiter] of workers.entries())
       draw(limiter, worker, left, worker < 4 ? 'read' : 'detail', [20, 0])
-    await vi.advanceTimersByTimeAsync(10_000)
+    await advance(10_000)
     const details = share(left.slice(100), ({ priority }) => priority === 'detail')
     expect(details).toBeGreaterThan(0.05)
     expect(details).toBeLessThan(0.15)
 
     const begin = performance.now()
     const stop = draw(createRateLimiter(100, budget), 8, left, 'write', [20, 0])
-    await vi.advanceTimersByTimeAsync(5_000)
+    await advance(5_000)
     stop()
     const after = left.filter(({ at }) => at >= begin)
     const waited = (after.find(({ priority }) => priority === 'write')?.at ?? Number.POSITIVE_INFINITY) - begin

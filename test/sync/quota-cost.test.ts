@@ -5,8 +5,9 @@
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createRateLimiter } from '../../src/api/admission/rate-limit.ts'
-import { createOwnBudget, createPostgresBudget, type RequestBudget } from '../../src/api/admission/request-budget.ts'
+import { createPostgresBudget, type RequestBudget } from '../../src/api/admission/request-budget.ts'
 import { parseQuota, type Quota } from '../../src/settings.ts'
+import { openSimulatedBudget } from '../api/simulated-budget.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
@@ -40,32 +41,28 @@ describe('under a quota', () => {
   })
 
   it('requests are lent by as many loans as without one', async () => {
-    vi.useFakeTimers()
-    try {
-      const [requests, ratePerSecond] = [300, 200]
-      const lent = async (hasQuota: boolean): Promise<number> => {
-        const own = createOwnBudget(ratePerSecond)
-        let count = 0
-        const lend: RequestBudget['lend'] = async (wish) => {
-          count++
-          await new Promise((resolve) => setTimeout(resolve, 3))
-          return await own.lend(wish)
-        }
-        const limiter = createRateLimiter({ ratePerSecond, hasQuota }, { lend })
-        const lane = async (): Promise<void> => {
-          for (let request = 0; request < requests / 4; request++) await limiter.acquire('read')
-        }
-        const all = Promise.all([lane(), lane(), lane(), lane()]).then(() => limiter.close())
-        await vi.advanceTimersByTimeAsync(10_000)
-        await all
-        return count
+    await using simulated = await openSimulatedBudget()
+    const [requests, ratePerSecond] = [300, 200]
+    const lent = async (hasQuota: boolean): Promise<number> => {
+      const budget = await simulated.create(ratePerSecond)
+      let count = 0
+      const lend: RequestBudget['lend'] = async (wish) => {
+        count++
+        await new Promise((resolve) => setTimeout(resolve, 3))
+        return await budget.lend(wish)
       }
-      const without = await lent(false)
-      expect(without).toBeLessThan(requests / 2)
-      expect(await lent(true)).toBe(without)
-    } finally {
-      vi.useRealTimers()
+      const limiter = createRateLimiter({ ratePerSecond, hasQuota }, { lend })
+      const lane = async (): Promise<void> => {
+        for (let request = 0; request < requests / 4; request++) await limiter.acquire('read')
+      }
+      const all = Promise.all([lane(), lane(), lane(), lane()]).then(() => limiter.close())
+      await simulated.advance(10_000)
+      await all
+      return count
     }
+    const without = await lent(false)
+    expect(without).toBeLessThan(requests / 2)
+    expect(await lent(true)).toBe(without)
   })
 
   // Two worlds of its own.

@@ -1,6 +1,6 @@
 // The budget of requests that all workers borrow from: shares of it, one after the other, each with the instant from which
-// it may be used. request-budget.sql lends to all that share a database, whichever queue they have; the same rule here
-// lends to one process while Postgres does not answer. Instants and lengths are milliseconds.
+// it may be used. request-budget.sql has the rule, and lends to all that share a database, whichever queue they have. While
+// Postgres does not answer, nothing is lent. Instants and lengths are milliseconds.
 
 import { withDeadline } from '../../clock.ts'
 import type { RepeatableStep } from '../../database/repeatable-step.ts'
@@ -40,7 +40,7 @@ export interface RequestBudget {
   lend(wish: Wish): Promise<Loan>
 }
 
-/** The numbers of the rule, for all who apply it. */
+/** The numbers of the rule. */
 export const rule = {
   /** Changes go before what is lent already, but no further than this: so much more than the rate may leave at once. */
   aheadMs: 150,
@@ -54,135 +54,9 @@ export const rule = {
   detailEvery,
 } as const
 
-/** Instants until which requests are lent, changes and reads wait for more, and details have had their part beside reads. */
-type BudgetState = {
-  readonly lentUntil: number
-  readonly changesUntil: number
-  readonly readsUntil: number
-  readonly detailsUntil: number
-}
-
-export const unspent: BudgetState = { lentUntil: 0, changesUntil: 0, readsUntil: 0, detailsUntil: 0 }
-
-/** One loan at the instant `now`. Pure. */
-export function lend(
-  stored: BudgetState,
-  { priority, wanted, unused, more }: Wish,
-  now: number,
-  ratePerSecond: number,
-): Loan & { readonly state: BudgetState } {
-  const known = (instant: number): number => (instant > now + rule.farMs ? now : instant)
-  const changes = known(stored.changesUntil)
-  const reads = known(stored.readsUntil)
-  const details = known(stored.detailsUntil)
-  const spacing = 1000 / ratePerSecond
-  const given = known(stored.lentUntil) - unused * spacing
-  const lent = given < now - rule.lateMs ? now : given
-
-  const others = { write: 0, read: changes, detail: Math.max(changes, Math.min(reads, details)) }[priority]
-  const granted = others > now ? 0 : wanted
-  const start = others > now ? others : priority === 'write' ? Math.max(Math.min(lent, now), lent - rule.aheadMs) : lent
-  const length = granted * spacing
-  const waits = start + (others > now ? rule.graceMs : more ? length : 0)
-  return {
-    granted,
-    waitMs: start - now,
-    state: {
-      lentUntil: lent + length,
-      changesUntil: priority === 'write' ? Math.max(changes, waits) : changes,
-      readsUntil: priority === 'read' ? Math.max(reads, waits) : reads,
-      detailsUntil: priority === 'detail' && reads > now ? Math.max(details, now + length * detailEvery) : details,
-    },
-  }
-}
-
-/** Creates a budget for this process only. */
-export function createOwnBudget(ratePerSecond: number, now: () => number = () => performance.now()): RequestBudget {
-  let state = unspent
-  return {
-    lend: async (wish) => {
-      const loan = lend(state, wish, now(), ratePerSecond)
-      state = loan.state
-      return loan
-    },
-  }
-}
-
 /** Postgres that lends more slowly than this counts as absent, and while it is absent it is asked again this often. */
 const patienceMs = 2_000
 const askAgainMs = 1_000
-
-/**
- * The shared budget where it counts a quota. While it does not answer it lends nothing, because only it knows how
- * many requests are left. Logs this once. Never rejects.
- */
-function withoutFallback(shared: RequestBudget, log: Logger): RequestBudget {
-  let isOut = false
-  return {
-    lend: async (wish) => {
-      try {
-        const loan = await withDeadline(shared.lend(wish), patienceMs)
-        if (isOut) log.info({ event: 'limiter_shared' }, 'the quota is counted again')
-        isOut = false
-        return loan
-      } catch (error) {
-        if (!isOut)
-          log.warn(
-            { event: 'limiter_out', error },
-            'Postgres does not answer: no requests are sent until it does, because it counts the quota',
-          )
-        isOut = true
-        return { granted: 0, waitMs: askAgainMs }
-      }
-    },
-  }
-}
-
-/** The shared budget; while it does not answer, the process's own. Each change is logged once. Never rejects. */
-export function withFallback(shared: RequestBudget, own: RequestBudget, log: Logger): RequestBudget {
-  let isOut = false
-  let knockAt = 0
-  let lender = shared
-
-  /** What the other budget has lent is not given back to this one, which would lend it a second time: it is lost. */
-  const lendFrom = (budget: RequestBudget, wish: Wish): Promise<Loan> => {
-    const unused = budget === lender ? wish.unused : 0
-    lender = budget
-    return budget.lend({ ...wish, unused })
-  }
-
-  /** No request waits for a budget that is out: one look now and then finds out whether it is back. */
-  const knock = async (): Promise<void> => {
-    if (performance.now() < knockAt) return
-    knockAt = Number.POSITIVE_INFINITY
-    try {
-      await withDeadline(shared.lend({ priority: 'detail', wanted: 0, unused: 0, more: false }), patienceMs)
-      isOut = false
-      log.info({ event: 'limiter_shared' }, 'all workers share the rate limit again')
-    } catch {
-      knockAt = performance.now() + patienceMs // still out: said when it went
-    }
-  }
-
-  return {
-    lend: async (wish) => {
-      if (!isOut)
-        try {
-          return await withDeadline(lendFrom(shared, wish), patienceMs)
-        } catch (error) {
-          if (!isOut)
-            log.warn(
-              { event: 'limiter_alone', error },
-              'Postgres does not answer: until it does, each process applies the rate limit separately',
-            )
-          isOut = true
-          knockAt = 0
-        }
-      void knock()
-      return lendFrom(own, wish)
-    },
-  }
-}
 
 const microseconds = (ms: number): string => String(ms * 1000)
 
@@ -231,10 +105,25 @@ export function createPostgresBudget(db: Queryable, ratePerSecond: number, quota
 }
 
 /**
- * The same, with a fallback. While Postgres does not answer: without a quota the budget of this process only, with
- * one nothing. Never rejects.
+ * The budget of this database, which lends nothing while Postgres does not answer: only Postgres knows what others have
+ * borrowed. Logs this once. Never rejects.
  */
-export const createSharedBudget = (db: Queryable, { ratePerSecond, quota }: Limits, log: Logger): RequestBudget =>
-  quota === null
-    ? withFallback(createPostgresBudget(db, ratePerSecond), createOwnBudget(ratePerSecond), log)
-    : withoutFallback(createPostgresBudget(db, ratePerSecond, quota), log)
+export function createSharedBudget(db: Queryable, { ratePerSecond, quota }: Limits, log: Logger): RequestBudget {
+  const budget = createPostgresBudget(db, ratePerSecond, quota)
+  let isOut = false
+  return {
+    lend: async (wish) => {
+      try {
+        const loan = await withDeadline(budget.lend(wish), patienceMs)
+        if (isOut) log.info({ event: 'limiter_back' }, 'Postgres answers again: requests are sent')
+        isOut = false
+        return loan
+      } catch (error) {
+        if (!isOut)
+          log.warn({ event: 'limiter_out', error }, 'Postgres does not answer: no requests are sent until it does')
+        isOut = true
+        return { granted: 0, waitMs: askAgainMs }
+      }
+    },
+  }
+}
