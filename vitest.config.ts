@@ -10,7 +10,7 @@ const sqlFiles = {
 }
 
 /**
- * What `npm test` leaves to `npm run test:all`: campaigns and surroundings, except how statements grow without statistics; and
+ * What `npm test` leaves to `npm run test:all`: campaigns and surroundings, except statements without statistics and three usual days; and
  * files that start whole programs, servers or two mirrors for what others show one by one. `feed-model` and `ground` are models of
  * what `feed-copies` and `crash` do to real servers, `silent-queue` loses a Redis, `lock` and `identity` share one embedded server.
  * `partners` shows cases of what `partners-property` draws, `web/security` of what `operator` draws. `hostile/{project,scan,transport}`
@@ -21,9 +21,9 @@ const sqlFiles = {
  */
 const omitted = [
   'test/chaos/**',
-  'test/surroundings/!(statistics).test.ts',
+  'test/surroundings/!(statistics|usual-month).test.ts',
   'test/serve/{mirror-of-mirror,openapi,reads-shapes,stacked-kills,writes-lost}.test.ts',
-  'test/{cli/{hangup,lost-start,unbuilt},discovery/json-server,embedded/{embedded-postgres,processes}}.test.ts',
+  'test/{cli/{hangup,lost-start,unbuilt},discovery/json-server,embedded/{embedded-postgres,full-temporary,processes}}.test.ts',
   'test/{access/partners-property,hostile/{operator,sync},jobs/backend-gone}.test.ts',
   'test/{jobs/redis-failover,mirror/feed-copies,outbox/crash,sandbox/command,sync/check}.test.ts',
   'test/{cli/{check-write,init,messages,outputs,unauthorized,words},web/{page-browser,page-truth}}.test.ts',

@@ -136,17 +136,22 @@ export async function aboveLostLately(db: Queryable, { name, parentKey = [] }: S
 }
 
 /**
- * How many other rows of a stream need a decision: runs hold them back, they are not released, and the record above
- * them has not been read successfully since.
+ * How many other rows of a stream need a decision: runs hold them back, they are not released, they were not deleted with the
+ * record above them, and neither that record nor, by a later complete run, the stream has been read successfully since.
  */
 export async function heldBelow(db: Queryable, stream: StreamDef, except: readonly string[]): Promise<number> {
   const width = parentOf(stream)?.key.length ?? 0
-  const above = keyTextSql(Array.from({ length: width }, (_, index) => `h.key::jsonb ->> ${index}`))
+  const part = (index: number): string => `h.key::jsonb ->> ${index}`
+  const above = keyTextSql(Array.from({ length: width }, (_, index) => part(index)))
+  const own = stream.key.map((name, index) => `t.${identifier(name)} = (${part(index)})::${columnType(stream, name)}`)
   const { rows } = await db.query<{ held: number }>(
     `select count(distinct h.key)::int as held from sync.runs r
      join sync.held h on h.run_id = r.id and h.released_at is null and not h.key = any($2)
      cross join lateral (select from sync.records d where d.stream = $1 and d.key = ${above} and d.detail_read_at is null offset 0) d
-     where r.stream = $1 and (r.status = 'held' or r.status = 'running' and r.held > 0) and r.record_key is null`,
+     cross join lateral (select from mirror.${identifier(stream.name)} t where ${own.join(' and ')} and t._deleted_at is null offset 0) t
+     where r.stream = $1 and (r.status = 'held' or r.status = 'running' and r.held > 0) and r.record_key is null
+       and not exists (select from sync.runs n where n.stream = $1 and n.id > r.id and n.status = 'done' and not n.hot
+         and n.trigger <> 'release' and n.record_key is null)`,
     [stream.name, except],
   )
   return rows[0]?.held ?? 0
