@@ -229,10 +229,10 @@ export async function openApp(options: AppOptions): Promise<App> {
       log,
       ...(options.patienceMs === null ? {} : { patienceMs: options.patienceMs }),
     })
-    const recorder = createEndpointRecorder(database, log)
-    release.defer(() => recorder.close())
+    const recorder = createEndpointRecorder(database.pool, log)
+    release.defer(() => recorder.flush())
     const traffic = createTrafficRecorder(database.pool, log)
-    release.defer(() => traffic.close())
+    release.defer(() => traffic.flush())
     const listeners: ((call: CallRecord) => void)[] = [(call) => recorder.record(call), traffic.record]
     const api = createApi({
       settings: { ...config.api, baseUrl: options.apiUrl },

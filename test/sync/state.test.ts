@@ -318,18 +318,18 @@ describe('endpoint statistics', () => {
   })
 
   it('add up calls and failures; the latest call says status and error', async () => {
-    const recorder = createEndpointRecorder(mirror.db, quiet)
+    const recorder = createEndpointRecorder(mirror.db.pool, quiet)
     recorder.record(call(3, 200))
     recorder.record(call(1, 503, new Error('busy')))
     recorder.record(call(2, 404, new Error('not there')))
     recorder.record({ ...call(1, 201), endpoint: 'POST /v3/rentals' })
-    await recorder.close()
+    await recorder.flush()
     const read = `select calls, failures, last_status, last_called_at, last_error from sync.endpoints where endpoint = $1`
     expect(await mirror.all(read, [endpoint])).toEqual([
       { calls: '3', failures: '1', last_status: 200, last_called_at: at(3), last_error: null },
     ])
     recorder.record(call(4, null, new Error('refused')))
-    await recorder.close()
+    await recorder.flush()
     expect(await mirror.all(read, [endpoint])).toEqual([
       { calls: '4', failures: '2', last_status: null, last_called_at: at(4), last_error: 'refused' },
     ])
@@ -337,10 +337,10 @@ describe('endpoint statistics', () => {
   })
 
   it('say since when calls have had the status of the last one', async () => {
-    const recorder = createEndpointRecorder(mirror.db, quiet)
+    const recorder = createEndpointRecorder(mirror.db.pool, quiet)
     const since = async (...calls: readonly ReturnType<typeof call>[]): Promise<unknown> => {
       for (const each of calls) recorder.record({ ...each, endpoint: 'GET /v3/types' })
-      await recorder.close()
+      await recorder.flush()
       const rows = await mirror.all(
         `select last_status_since as at from sync.endpoints where endpoint = 'GET /v3/types'`,
       )
@@ -358,12 +358,12 @@ describe('endpoint statistics', () => {
     let away = true
     const query: typeof mirror.db.pool.query = ((...args: Parameters<typeof mirror.db.pool.query>) =>
       away ? Promise.reject(new Error('away')) : mirror.db.pool.query(...args)) as typeof mirror.db.pool.query
-    const recorder = createEndpointRecorder({ pool: { query } }, quiet)
+    const recorder = createEndpointRecorder({ query }, quiet)
     recorder.record({ ...call(1, 200), endpoint: 'GET /v3/cities' })
-    await recorder.close()
+    await recorder.flush()
     away = false
     recorder.record({ ...call(2, 200), endpoint: 'GET /v3/cities' })
-    await recorder.close()
+    await recorder.flush()
     expect(await mirror.all(`select calls from sync.endpoints where endpoint = 'GET /v3/cities'`)).toEqual([
       { calls: '2' },
     ])

@@ -7,6 +7,45 @@ import { messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import type { CallRecord } from '../types.ts'
 
+type Recorder<Call = CallRecord> = {
+  /** Counts a call; returns at once. */
+  record(call: Call): void
+  /** Writes what is there now; the last time when it closes. */
+  flush(): Promise<void>
+}
+
+type RecorderOptions<Call, Sum> = {
+  readonly everyMs: number
+  readonly keyOf: (call: Call) => string
+  readonly add: (before: Sum | undefined, call: Call) => Sum
+  /** Writes sums; those that come meanwhile are in `pending`. Must not reject. */
+  readonly write: (sums: ReadonlyMap<string, Sum>, pending: Map<string, Sum>) => Promise<void>
+}
+
+/** Adds calls up, and writes the sums a while after the first of them. */
+function createRecorder<Call, Sum>({ everyMs, keyOf, add, write }: RecorderOptions<Call, Sum>): Recorder<Call> {
+  const pending = new Map<string, Sum>()
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> = Promise.resolve()
+  const flush = (): Promise<void> => {
+    clearTimeout(timer)
+    timer = undefined
+    writing = writing.then(() => {
+      const taken = new Map(pending)
+      pending.clear()
+      return write(taken, pending)
+    })
+    return writing
+  }
+  return {
+    record: (call) => {
+      pending.set(keyOf(call), add(pending.get(keyOf(call)), call))
+      timer ??= setTimeout(flush, everyMs).unref()
+    },
+    flush,
+  }
+}
+
 /** Calls of one endpoint in one minute. */
 type TrafficSum = {
   /** Beginning of the minute. */
@@ -55,52 +94,25 @@ async function forgetOld(db: Queryable): Promise<void> {
   await on(db).deleteFrom('sync.traffic').where('minute', '<', sql<Date>`now() - interval '7 days'`).execute()
 }
 
-type TrafficRecorder = {
-  /** Counts a call; returns at once. */
-  record(call: CallRecord): void
-  /** Writes what is there now. */
-  flush(): Promise<void>
-  /** Writes what is left. May be called twice. */
-  close(): Promise<void>
-}
-
-const flushMs = 2_000
+const trafficMs = 2_000
 const forgetEveryMs = 3_600_000
 
-/** Counts calls. Counts that cannot be written are missing from the plots, which are pictures, not accounts. */
-export function createTrafficRecorder(db: Queryable, log: Logger): TrafficRecorder {
-  let pending = new Map<string, TrafficSum>()
-  let timer: NodeJS.Timeout | undefined
-  let writing: Promise<void> = Promise.resolve()
+/** Counts calls by minute. Counts that cannot be written are missing from the plots, which are pictures, not accounts. */
+export function createTrafficRecorder(db: Queryable, log: Logger): Recorder {
   let forgotAt = Number.NEGATIVE_INFINITY
-
-  const write = async (): Promise<void> => {
-    const taken = pending
-    pending = new Map()
-    try {
-      if (taken.size > 0) await saveSums(db, [...taken.values()])
-      if (performance.now() - forgotAt > forgetEveryMs) {
+  return createRecorder<CallRecord, TrafficSum>({
+    ...{ everyMs: trafficMs, keyOf: sumKey, add: addToSum },
+    write: async (sums) => {
+      try {
+        if (sums.size > 0) await saveSums(db, [...sums.values()])
+        if (performance.now() - forgotAt <= forgetEveryMs) return
         forgotAt = performance.now()
         await forgetOld(db)
+      } catch (error) {
+        log.debug({ event: 'traffic_not_written', reason: messageOf(error) })
       }
-    } catch (error) {
-      log.debug({ event: 'traffic_not_written', reason: messageOf(error) })
-    }
-  }
-  const flush = (): Promise<void> => {
-    clearTimeout(timer)
-    timer = undefined
-    writing = writing.then(write)
-    return writing
-  }
-  return {
-    record: (call) => {
-      pending.set(sumKey(call), addToSum(pending.get(sumKey(call)), call))
-      timer ??= setTimeout(flush, flushMs).unref()
     },
-    flush,
-    close: flush,
-  }
+  })
 }
 
 /** 404 and 410 are answers (an optional document, a record that is gone), not failures. */
@@ -192,42 +204,18 @@ async function flushEndpointStats(db: Queryable, stats: ReadonlyMap<string, Endp
   )
 }
 
-type EndpointRecorder = {
-  /** Counts a call; returns at once. */
-  record(call: EndpointCall): void
-  /** Writes what is left. May be called twice. */
-  close(): Promise<void>
-}
+const endpointsMs = 1_000
 
-const endpointsFlushMs = 1_000
-
-/** Counts calls and writes the sums once a second; what could not be written is kept for the next time. */
-export function createEndpointRecorder(database: { readonly pool: Queryable }, log: Logger): EndpointRecorder {
-  const pending = new Map<string, EndpointStats>()
-  let timer: NodeJS.Timeout | undefined
-  let flushing: Promise<void> = Promise.resolve()
-
-  const flush = async (): Promise<void> => {
-    const taken = new Map(pending)
-    pending.clear()
-    try {
-      await flushEndpointStats(database.pool, taken)
-    } catch (error) {
-      for (const [endpoint, stats] of taken) pending.set(endpoint, addStats(pending.get(endpoint), stats))
-      log.debug({ event: 'endpoint_stats_kept', reason: messageOf(error) })
-    }
-  }
-  const flushNext = (): Promise<void> => {
-    clearTimeout(timer)
-    timer = undefined
-    flushing = flushing.then(flush)
-    return flushing
-  }
-  return {
-    record: (call) => {
-      pending.set(call.endpoint, addCall(pending.get(call.endpoint), call))
-      timer ??= setTimeout(flushNext, endpointsFlushMs).unref()
+/** Counts calls by endpoint; what could not be written is kept for the next time. */
+export const createEndpointRecorder = (db: Queryable, log: Logger): Recorder<EndpointCall> =>
+  createRecorder<EndpointCall, EndpointStats>({
+    ...{ everyMs: endpointsMs, keyOf: ({ endpoint }) => endpoint, add: addCall },
+    write: async (stats, pending) => {
+      try {
+        await flushEndpointStats(db, stats)
+      } catch (error) {
+        for (const [endpoint, each] of stats) pending.set(endpoint, addStats(pending.get(endpoint), each))
+        log.debug({ event: 'endpoint_stats_kept', reason: messageOf(error) })
+      }
     },
-    close: flushNext,
-  }
-}
+  })
