@@ -1,8 +1,7 @@
-// Where the database's files lie: in DATA_DIR, or, when its account can't enter that, in a place it can.
+// Where the database's files lie: in DATA_DIR, or below /var/lib when its account can't enter that.
 
 import { createHash } from 'node:crypto'
-import { chmod, mkdir, mkdtemp, readdir, realpath, rename, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, mkdir, readdir, realpath, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from '../log.ts'
 import { unavailable, unlessMissing } from './failures.ts'
@@ -24,10 +23,9 @@ export async function prepareDataDir(dataDir: string): Promise<string> {
 }
 
 /**
- * Chooses the folder for a new database: DATA_DIR, else one below /var/lib/boat-mirror named after DATA_DIR, else a
- * new one among the temporary files. Files of an earlier DATA_DIR of the same path are moved aside there, never
- * removed.
- * @throws BoatMirrorError EMBEDDED_UNAVAILABLE when the account can enter none of them.
+ * Chooses the folder for a new database: DATA_DIR, else one below /var/lib/boat-mirror named after DATA_DIR. Files of an
+ * earlier DATA_DIR of the same path are moved aside there, never removed.
+ * @throws BoatMirrorError EMBEDDED_UNAVAILABLE when the account can enter neither.
  */
 export async function chooseLocation(
   dataDir: string,
@@ -38,15 +36,8 @@ export async function chooseLocation(
   if (await canEnter(dataDir, identity)) return dataDir
   const below = await makeBelow(shared, dataDir, log)
   if (below !== null && (await canEnter(below, identity))) return below
-  const temporary = await realpath(await mkdtemp(join(tmpdir(), 'boat-mirror-')))
-  await chmod(temporary, passable)
-  if (await canEnter(temporary, identity)) {
-    const message = `database files lie among the temporary files, in ${temporary}: set DATA_DIR to a lasting place`
-    log.warn({ event: 'embedded_temporary', location: temporary }, message)
-    return temporary
-  }
   throw unavailable(
-    `${identity?.name ?? 'This account'}, as whom Postgres runs, can enter neither ${dataDir} nor ${shared} nor ${temporary}`,
+    `${identity?.name ?? 'This account'}, as whom Postgres runs, can enter neither ${dataDir} nor ${shared}`,
     'Set DATA_DIR to a folder that others may pass through (such as /srv/boat-mirror)',
   )
 }
