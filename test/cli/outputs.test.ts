@@ -1,8 +1,11 @@
 // Outputs that cannot be written: a reader that has left, a full disk, a descriptor that is closed. What a command does, and with
 // what it ends, depends on none of them, but where the output is the result. test/surroundings/built.test.ts has all commands.
 
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { findFreePort } from '../../src/embedded/connection.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { isQuick } from '../helpers/extent.ts'
 import { type CommandLine, openCommandLine, type Unwritable } from './program.ts'
@@ -21,7 +24,7 @@ beforeAll(async () => {
   const [user] = sandbox.truth({ only: ['users'] }).users ?? []
   sandbox.mutate([{ record: 'users', op: 'update', id: Number(user?.key.id), set: { deactivated: 'no boolean' } }])
   // With what it ends where it can be read.
-  expect((await cli.run(['sync', 'users', 'resources'])).code).toBe(3)
+  expect((await cli.run(['sync', 'users', 'resources', 'harbours'])).code).toBe(3)
 })
 afterAll(async () => {
   await cli[Symbol.asyncDispose]()
@@ -85,3 +88,30 @@ it.each(isQuick ? (['full'] as const) : places)(
     expect((await worker.ended).code).toBe(0)
   },
 )
+
+const answers = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    ({ status }) => status === 200,
+    () => false,
+  )
+
+describe.each(places)('with outputs that are %s', (place) => {
+  it('init writes what works', async () => {
+    const environment = { DATABASE_URL: database.url, API_BASE_URL: sandbox.url, API_AUTH: 'none' }
+    await using own = await openCommandLine()
+    expect((await own.startInto(place, ['init'], environment).ended).code).toBe(0)
+    expect(await readFile(join(own.folder, '.env'), 'utf8')).toContain(`API_BASE_URL=${sandbox.url}`)
+  })
+
+  it.each([
+    ['serve', (port: number) => ({ args: [], env: { SERVE_LISTEN: `127.0.0.1:${port}` }, path: '/v3/harbours' })],
+    ['sandbox', (port: number) => ({ args: ['--port', `${port}`], env: {}, path: '/_sandbox/clock' })],
+  ])('%s answers until it is stopped', async (command, how) => {
+    const port = await findFreePort()
+    const { args, env, path } = how(port)
+    const started = cli.startInto(place, [command, ...args], { LOG_LEVEL: 'debug', ...env })
+    await expect.poll(() => answers(`http://127.0.0.1:${port}${path}`)).toBe(true)
+    started.process.kill('SIGTERM')
+    expect((await started.ended).code).toBe(0)
+  })
+})
