@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { BoatMirrorError, messageOf } from '../errors.ts'
-import { lastWords, unavailable } from './failures.ts'
+import { lastWords, told, unavailable } from './failures.ts'
 import type { Identity } from './identity.ts'
 import { openToAll } from './places.ts'
 import { runTool } from './tools.ts'
@@ -121,6 +121,8 @@ export async function withPlainPath<T>(
     await openToAll(copy, programs)
     for (const name of ['lib', 'share']) await symlink(join(dirname(binDir), name), join(copy, name))
     return await work(join(copy, 'bin'))
+  } catch (error) {
+    throw told(error, place)
   } finally {
     await rm(copy, { recursive: true, force: true })
   }
