@@ -218,21 +218,19 @@ describe('the exit code of a sync', () => {
   })
 })
 
-describe('progress without a terminal', () => {
+describe('progress', () => {
   it('tells each finished stream once, and totals every five seconds', () => {
     const lines: string[] = []
     const stream = { write: (text: string) => lines.push(text) > 0 } as unknown as NodeJS.WritableStream
-    const view = lineView(stream)
+    const show = lineView(stream)
     const done = run({ inserted: '3', error: 'a page was cut', status: 'partial' })
     const snapshot = {
       finished: false,
       streams: 2,
       runs: [done, run({ id: '8', status: 'running' })],
-      tasks: new Map(),
       estimate: { requestsMade: 6, requestsLeft: 1_200, perSecond: 10, secondsLeft: 120 },
     }
-    for (const seconds of [1, 2, 5, 6, 9]) view.show(snapshot, seconds)
-    view.close()
+    for (const seconds of [1, 2, 5, 6, 9]) show(snapshot, seconds)
     expect(lines).toEqual([
       `${runLine(done)}\n`,
       '… 1 of 2 streams, 2,400 records, 6 requests, 0:05, about 2 min left\n',

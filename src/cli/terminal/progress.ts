@@ -1,6 +1,5 @@
-// Progress of a request, read from the tables: bars on a terminal, lines of the log elsewhere. Writes to stderr.
+// Progress of a request, read from the tables: lines on a terminal, lines of the log elsewhere. Writes to stderr.
 
-import { MultiBar, type SingleBar } from 'cli-progress'
 import type { Database } from '../../database/database.ts'
 import { count, duration, elapsed } from '../../format.ts'
 import { type Estimate, estimateOf, openWork, timeLeft } from '../../inspect/estimate.ts'
@@ -9,7 +8,6 @@ import { openRequest } from '../../inspect/runs.ts'
 import type { Logger } from '../../log.ts'
 import type { ReadSettings } from '../../sync/read-costs.ts'
 import { type Run, runsOfRequest } from '../../sync/runs/runs.ts'
-import { countTasks } from '../../sync/runs/tasks.ts'
 import { sharedRead } from '../../web/page-facts.ts'
 import { print } from './output.ts'
 
@@ -19,12 +17,10 @@ type Snapshot = {
   /** Streams asked for; their runs start one after the other. */
   readonly streams: number
   readonly runs: readonly Run[]
-  /** Tasks by run id. */
-  readonly tasks: ReadonlyMap<string, { readonly done: number; readonly all: number }>
   readonly estimate: Estimate
 }
 
-type View = { show(snapshot: Snapshot, seconds: number): void; close(): void }
+type View = (snapshot: Snapshot, seconds: number) => void
 
 type WatchOptions = {
   readonly database: Database
@@ -32,44 +28,28 @@ type WatchOptions = {
   readonly requestId: string
   readonly signal: AbortSignal
   readonly log: Logger
-  /** Where progress is written; a terminal gets bars. */
-  readonly stream?: NodeJS.WriteStream
 }
 
 /** An estimate costs more than the rest. */
 const estimateEveryMs = 2_000
-
-/** Reads where a request stands. */
-async function readSnapshot(database: Database, requestId: string): Promise<Omit<Snapshot, 'estimate'>> {
-  const request = await runsOfRequest(database.pool, requestId)
-  const running = request.runs.filter((run) => run.status === 'running').map((run) => run.id)
-  const tasks = running.length === 0 ? new Map() : await countTasks(database.pool, running)
-  return { ...request, tasks }
-}
 
 /**
  * Shows progress until the request is finished; returns its runs.
  * @throws the signal's reason when aborted, BoatMirrorError when the database is gone for a minute.
  */
 export async function watchRequest(options: WatchOptions): Promise<readonly Run[]> {
-  const { database, settings, requestId, signal, log, stream = process.stderr } = options
+  const { database, settings, requestId, signal, log } = options
   const estimate = sharedRead(async () => estimateOf(await openWork(database.pool), settings), estimateEveryMs)
   const startedAt = performance.now()
-  // Log lines would tear the bars; another LOG_LEVEL means that the lines are wanted.
-  const bars = stream.isTTY === true && log.level === 'info'
-  const view = bars ? barView(stream) : stream.isTTY === true ? lineView(stream) : logView(log)
-  if (bars) log.level = 'error'
-  try {
-    const { runs } = await awaitFinished(async () => {
-      const snapshot = { ...(await readSnapshot(database, requestId)), estimate: await estimate() }
-      view.show(snapshot, (performance.now() - startedAt) / 1_000)
-      return snapshot
-    }, signal)
-    return runs
-  } finally {
-    view.close()
-    if (bars) log.level = 'info'
-  }
+  // The log has a line of each finished run.
+  const show =
+    process.stderr.isTTY === true ? lineView(process.stderr, { tellsRuns: !log.isLevelEnabled('info') }) : logView(log)
+  const { runs } = await awaitFinished(async () => {
+    const snapshot = { ...(await runsOfRequest(database.pool, requestId)), estimate: await estimate() }
+    show(snapshot, (performance.now() - startedAt) / 1_000)
+    return snapshot
+  }, signal)
+  return runs
 }
 
 /**
@@ -110,77 +90,27 @@ export function lineView(stream: { write(line: string): unknown }, { tellsRuns =
   const told = new Set<string>()
   const said = new Set<string>() // reasons: credentials that are refused fail every stream alike
   let lastSummaryS = 0
-  return {
-    show: ({ runs, streams, finished, estimate }, seconds) => {
-      for (const run of runs) {
-        if (!tellsRuns || run.status === 'running' || told.has(run.id)) continue
-        told.add(run.id)
-        stream.write(`${runLine(run, said)}\n`)
-        if (run.error !== null) said.add(run.error)
-      }
-      if (finished || seconds - lastSummaryS < summaryEveryS) return
-      lastSummaryS = seconds
-      const parts = [
-        `… ${ended(runs)} of ${streams} streams`,
-        `${count(total(runs, 'read'))} records`,
-        `${count(total(runs, 'requests'))} requests`,
-        elapsed(seconds),
-        timeLeft(estimate),
-      ]
-      stream.write(`${parts.filter((part) => part !== null).join(', ')}\n`)
-    },
-    close: () => {},
+  return ({ runs, streams, finished, estimate }, seconds) => {
+    for (const run of runs) {
+      if (!tellsRuns || run.status === 'running' || told.has(run.id)) continue
+      told.add(run.id)
+      stream.write(`${runLine(run, said)}\n`)
+      if (run.error !== null) said.add(run.error)
+    }
+    if (finished || seconds - lastSummaryS < summaryEveryS) return
+    lastSummaryS = seconds
+    const parts = [
+      `… ${ended(runs)} of ${streams} streams`,
+      `${count(total(runs, 'read'))} records`,
+      `${count(total(runs, 'requests'))} requests`,
+      elapsed(seconds),
+      timeLeft(estimate),
+    ]
+    stream.write(`${parts.filter((part) => part !== null).join(', ')}\n`)
   }
 }
 
 /** Only totals, at debug: the log is quiet while nothing is wrong, and finished runs have their line. */
 function logView(log: Logger): View {
   return lineView({ write: (line) => log.debug({ event: 'progress' }, line.trimEnd()) }, { tellsRuns: false })
-}
-
-/** Bars keep their lines for the whole sync and are filled with whatever runs, so that nothing jumps. */
-const slots = 5
-const nameWidth = 28
-
-function barView(stream: NodeJS.WriteStream): View {
-  const multi = new MultiBar({
-    stream,
-    clearOnComplete: true,
-    hideCursor: true,
-    linewrap: false,
-    emptyOnZero: true,
-    gracefulExit: false, // signals are ours: tasks are given back first
-    barsize: 24,
-    fps: 5,
-    format: (options, params, payload: { readonly label: string; readonly note: string }) => {
-      if (payload.label === '') return ''
-      const filled = Math.round(params.progress * (options.barsize ?? 0))
-      const bar = '█'.repeat(filled).padEnd(options.barsize ?? 0, '░')
-      return `${payload.label.padEnd(nameWidth)} ${bar} ${payload.note}`
-    },
-  })
-  const overall = multi.create(1, 0, { label: 'all streams', note: '' })
-  const perStream = Array.from({ length: slots }, () => multi.create(1, 0, { label: '', note: '' }))
-  return {
-    show: ({ runs, streams, tasks, estimate }, seconds) => {
-      overall.setTotal(Math.max(1, streams))
-      overall.update(ended(runs), {
-        note: `${ended(runs)} of ${streams}   ${count(total(runs, 'read'))} records   ${count(total(runs, 'requests'))} requests   ${elapsed(seconds)}   ${timeLeft(estimate) ?? ''}`,
-      })
-      const running = runs.filter((run) => run.status === 'running')
-      for (const [index, bar] of perStream.entries()) showRun(bar, running[index], tasks)
-    },
-    close: () => multi.stop(),
-  }
-}
-
-function showRun(bar: SingleBar, run: Run | undefined, tasks: Snapshot['tasks']): void {
-  if (run === undefined) {
-    bar.update(0, { label: '', note: '' })
-    return
-  }
-  const { done, all } = tasks.get(run.id) ?? { done: 0, all: 0 }
-  bar.setTotal(Math.max(1, all))
-  const phase = run.phase === 'sweep' ? 'list' : 'details'
-  bar.update(done, { label: `  ${run.stream}`, note: `${phase}, ${count(Number(run.read))} read` })
 }

@@ -249,21 +249,3 @@ export async function areDetailsOpen(db: Queryable, below: number): Promise<bool
     .executeTakeFirst()
   return open !== undefined
 }
-
-/** Open tasks of runs, by run: for progress. */
-export async function countTasks(
-  db: Queryable,
-  runIds: readonly string[],
-): Promise<ReadonlyMap<string, { done: number; all: number }>> {
-  const rows = await on(db)
-    .selectFrom('sync.tasks')
-    .select('run_id')
-    .select([
-      sql<number>`(count(*) filter (where status in ('done', 'failed')))::int`.as('done'),
-      sql<number>`count(*)::int`.as('all'),
-    ])
-    .where((eb) => eb('run_id', '=', eb.fn.any(eb.val(runIds))))
-    .groupBy('run_id')
-    .execute()
-  return new Map(rows.map((row) => [row.run_id, row]))
-}
