@@ -12,11 +12,10 @@ import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { makeLogMonths } from '../mirror/log-months.ts'
-import { probeEngine } from './engine.ts'
 import { repeatableSteps, repeatableVersion } from './repeatable-steps.ts'
 import { replaceViews } from './replace-views.ts'
 import { roleGaps } from './roles.ts'
-import { assertNamesFree, assertSuitable } from './suitable.ts'
+import { assertNamesFree, assertSuitable, probeEngine } from './suitable.ts'
 
 /** A migrate of this database holds this advisory lock until the end of the transaction; the number is arbitrary. */
 const lockKey = '7030520240801'

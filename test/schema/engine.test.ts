@@ -2,8 +2,8 @@
 
 import pg from 'pg'
 import { afterEach, describe, expect, inject, it, vi } from 'vitest'
-import { probeEngine } from '../../src/schema/engine.ts'
 import { migrate } from '../../src/schema/migrate.ts'
+import { probeEngine } from '../../src/schema/suitable.ts'
 import { createTestDatabase, createTestPool } from '../helpers/database.ts'
 import { findPgBouncer, startPgBouncer } from '../helpers/pgbouncer.ts'
 
