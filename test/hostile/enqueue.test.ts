@@ -113,6 +113,10 @@ function wrongRefusal(call: Call | undefined, state: string, message: string | n
     : [`${state} ${said.slice(0, 300)} ← ${JSON.stringify(call).slice(0, 600)}`]
 }
 
+/** Texts of digits as numbers: where a number is expected, both are the same change, and the number is stored. */
+const plain = (json: string): string =>
+  `regexp_replace((${json})::text, '(?<=[[ ])"(-?)0*([0-9]{1,200}([.][0-9]{1,200})?)"(?!:)', '\\1\\2', 'g')::jsonb`
+
 /** Accepted calls whose stored change is not what was given. */
 async function differing(
   client: PoolClient,
@@ -124,8 +128,8 @@ async function differing(
     `select g.place from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) with ordinality
          as g(id, operation, target, body, options, place)
        left join outbox.queue q on q.id = g.id
-     where (q.operation, q.target, q.body) is distinct from
-       (g.operation, coalesce(g.target::jsonb, '{}'), coalesce(g.body::jsonb, '{}'))
+     where (q.operation, ${plain('q.target')}, ${plain('q.body')}) is distinct from
+       (g.operation, ${plain("coalesce(g.target::jsonb, '{}')")}, ${plain("coalesce(g.body::jsonb, '{}')")})
        or q.reference is distinct from (g.options::jsonb ->> 'reference')
        or (q.reference is null and q.options is distinct from coalesce(g.options::jsonb, '{}'))`,
     [stored.map(({ id }) => id), ...arrays(kept)],

@@ -5,7 +5,7 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { EmbeddingRecord } from '../../src/sync/change-set.ts'
 import { embeddedRecords } from '../../src/sync/details/embeds.ts'
 import { missingInList, overlay } from '../../src/sync/lists/summary.ts'
-import { contentKeys, projectRecord, type RequestValues } from '../../src/sync/records/project.ts'
+import { projectRecord, type RequestValues } from '../../src/sync/records/project.ts'
 import { unshownFields } from '../../src/sync/records/unknown-fields.ts'
 
 const json = (text: string): Json => parseJson(text).value
@@ -28,12 +28,6 @@ describe('projection', () => {
       key: '1',
       reason: 'crewAdults: expected a whole number of at most 64 bits, got "many".',
     })
-  })
-
-  it('refuses a record without its key and names it by its content', () => {
-    const projected = projectRecord(streamNamed('rentals'), json('{"status":"PENDING"}'), {}, 'UTC')
-    expect(projected.ok ? '' : projected.reason).toContain('id: the key is missing')
-    expect(projected.ok ? '' : projected.key).toMatch(/^#/)
   })
 
   it('names a record by its content, too, when no good version could have its id', () => {
@@ -136,12 +130,6 @@ describe('projection', () => {
         expect(projected.ok && projected.row.values).toEqual(['1', 'Brest', '48.38', '-4.49', null])
       }),
     )
-  })
-
-  it('gives records without an id keys from their content, equal ones told apart by a counter', () => {
-    const keys = contentKeys([json('{"a":1,"b":2}'), json('{"b":2,"a":1}'), json('{"id":9}')])
-    expect(keys[1]).toBe(`${keys[0]}~2`)
-    expect(keys[2]).toBe('9')
   })
 })
 
