@@ -257,6 +257,15 @@ it('the worked example of the merge comes out as its header says', async () => {
 describe('a stub', () => {
   const stub = { mode: 'stub', source: 'GET /v3/rentals#departureHarbour' } as const
 
+  it('is inserted when the record is unknown, and refreshed by a later stub', async () => {
+    await mirror.write({ tables: [tableOf('harbours', 1, [harbour(20, 'a')], stub)] })
+    await mirror.write({ tables: [tableOf('harbours', 3, [harbour(20, 'c')], stub)] })
+    await mirror.write({ tables: [tableOf('harbours', 2, [harbour(20, 'b')], stub)] })
+    expect(await mirror.all('select name, _source from mirror.harbours where id = 20')).toEqual([
+      { name: 'c', _source: 'GET /v3/rentals#departureHarbour' },
+    ])
+  })
+
   it('becomes a record by a record with the same content, which is an update', async () => {
     await mirror.write({ tables: [tableOf('harbours', 1, [harbour(21, 'a')], stub)] })
     const counts = await mirror.write({ tables: [tableOf('harbours', 2, [harbour(21, 'a')])] })
