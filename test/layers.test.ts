@@ -31,7 +31,7 @@ describe('an import is judged by the layers of both files', () => {
     { line: "import { type Config, type B } from '../config.ts'", file: 'src/sync/context.ts', allowed: true },
     { line: "import { readConfig } from '../config.ts'", file: 'src/jobs/schedule.ts', allowed: true },
     { line: "import { migrations } from '../../migrations/index.ts'", file: 'src/schema/migrate.ts', allowed: true },
-    { line: "import { a } from './0001_baseline.ts'", file: 'migrations/index.ts', allowed: true },
+    { line: "import { a } from './0001_schemas.ts'", file: 'migrations/index.ts', allowed: true },
     { line: "import { Kysely } from 'kysely'", file: 'src/catalog/types.ts', allowed: true },
 
     { line: "import { a } from '../cli/main.ts'", file: 'src/jobs/worker.ts', allowed: false },
@@ -49,7 +49,7 @@ describe('an import is judged by the layers of both files', () => {
     { line: "import { a } from '../mirror/migrate.ts'", file: 'src/embedded/server.ts', allowed: false },
     { line: "import { readConfig } from '../config.ts'", file: 'src/sync/context.ts', allowed: false },
     { line: "import { type Config, readConfig } from '../config.ts'", file: 'src/sync/context.ts', allowed: false },
-    { line: "import { a } from '../src/catalog/catalog.ts'", file: 'migrations/0001_baseline.ts', allowed: false },
+    { line: "import { a } from '../src/catalog/catalog.ts'", file: 'migrations/0001_schemas.ts', allowed: false },
     { line: "import { a } from '../../migrations/index.ts'", file: 'src/cli/context.ts', allowed: false },
     { line: "import { a } from './config.ts'", file: 'src/errors.ts', allowed: false },
     { line: "import { a } from '../util/text.ts'", file: 'src/sync/plan.ts', allowed: false },

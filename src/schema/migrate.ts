@@ -44,12 +44,12 @@ async function readState(db: Queryable): Promise<{ names: readonly string[]; ver
   return { names: names.map(({ name }) => name), version: versions[0]?.version ?? null }
 }
 
-/** The first of the migrations that the baseline replaced: a database that still lists it was never converted. */
-const beforeBaseline = '0001_sync'
+/** The first of the migrations that `0001_schemas` replaced, of two ages: a database that still lists one was never converted. */
+const beforeBaseline = ['0001_baseline', '0001_sync']
 
 function refuseUnconverted(names: readonly string[]): void {
-  if (!names.includes(beforeBaseline)) return
-  throw new BoatMirrorError('DATABASE_SCHEMA', 'A version before 1.0.0-rc.1 migrated this database.', {
+  if (!beforeBaseline.some((name) => names.includes(name))) return
+  throw new BoatMirrorError('DATABASE_SCHEMA', 'A version before the first release migrated this database.', {
     remedy:
       'Stop its workers, back it up, and run deploy/upgrade-to-baseline.sql of the package (`boat-mirror db psql < FILE`), then `boat-mirror migrate`.',
   })

@@ -43,7 +43,7 @@ async function enqueue(operation: string, target: object, body: object): Promise
 describe('migrate --status', () => {
   it('names what is applied', async () => {
     expect(await printed(['migrate', '--status'])).toMatch(
-      /0001_baseline +applied\n(?:\d{4}_\w+ +applied\n)*.*grants +of this version/,
+      /0001_schemas +applied\n(?:\d{4}_\w+ +applied\n)*.*grants +of this version/,
     )
     expect(JSON.parse(await printed(['migrate', '--status', '--json']))).toMatchObject({ current: true, pending: [] })
   })
@@ -52,9 +52,9 @@ describe('migrate --status', () => {
     await using database = await createTestDatabase({ migrated: false })
     await using fresh = await openCommandLine({ DATABASE_URL: database.url })
     const before = await fresh.run(['migrate', '--status'])
-    expect(before).toMatchObject({ code: 1, stdout: expect.stringMatching(/0001_baseline +missing/) })
+    expect(before).toMatchObject({ code: 1, stdout: expect.stringMatching(/0001_schemas +missing/) })
     expect(before.stdout).toContain('Apply the missing migrations with: boat-mirror migrate')
-    expect((await fresh.run(['migrate'])).stdout).toMatch(/^Applied 0001_baseline(?:, \d{4}_\w+)*\./)
+    expect((await fresh.run(['migrate'])).stdout).toMatch(/^Applied 0001_schemas(?:, \d{4}_\w+)*\./)
     expect((await fresh.run(['migrate'])).stdout).toBe('The database is up to date.\n')
     await database.pool.query(`insert into sync.migrations (name, timestamp) values ('9999_later', '2030-01-01')`)
     const newer = await fresh.run(['migrate', '--status'])

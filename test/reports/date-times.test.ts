@@ -3,9 +3,7 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import * as moments from '../../migrations/0016_moments.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { kyselyOn } from '../../src/database/sql.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { readBoat } from '../../src/serve/calendars/read-boat.ts'
 import { projectRecord } from '../../src/sync/records/project.ts'
@@ -149,58 +147,6 @@ describe('every text that the sync takes', () => {
         )
       }),
       { numRuns: runsOf(25) },
-    )
-  })
-})
-
-describe('the migration', () => {
-  const columns = `select 'rental' as what, id::text as key, departure_local::text as a, arrival_local::text as b from mirror.rentals
-    union all select 'block', key, start_datetime::text, end_datetime::text from mirror.resource_unavailabilities order by 1, 2`
-
-  it('fills existing rows as the sync reads them, without an entry in the log and without a trigger of others', async () => {
-    const forms = [
-      { start: '2030-01-05', end: '2030-01-07' },
-      { startDatetime: null, from: '2030-01-05T10:00', to: '2030-01-06 10:00:00 +18:00' },
-      { start: 'soon', start_date: '2030-02-28', dateTo: '9999-12-31' },
-      { start: 20300105, end: {} },
-      { startDate: '2030-02-30', endDate: '0000-01-01' },
-      {},
-    ]
-    await fc.assert(
-      fc.asyncProperty(stays, async (all) => {
-        await fill(all)
-        await write(
-          'resource_unavailabilities',
-          forms.map((record, index) => ({ key: `form${index}`, record })),
-        )
-        const client = await mirror.db.pool.connect()
-        try {
-          const read = (await client.query(columns)).rows
-          await client.query('begin')
-          await client.query(`create table public.seen (what text);
-            create function public.see() returns trigger language plpgsql as 'begin insert into public.seen values (tg_op); return new; end';
-            create trigger mine after update on mirror.rentals for each row execute function public.see();
-            alter table mirror.rentals enable always trigger mine;
-            alter table mirror.rentals drop column departure_local cascade, drop column arrival_local cascade;
-            alter table mirror.resource_unavailabilities drop column start_datetime cascade, drop column end_datetime cascade;
-            alter table sync.settings drop column not_taking_place cascade`)
-          const before = (await client.query('select max(seq) as seq, count(*) as entries from mirror.change_log')).rows
-          const changed = (await client.query('select max(_changed_at) as at from mirror.rentals')).rows
-          await moments.up(kyselyOn(client))
-          expect((await client.query(columns)).rows).toEqual(read)
-          expect(
-            (await client.query('select max(seq) as seq, count(*) as entries from mirror.change_log')).rows,
-          ).toEqual(before)
-          expect((await client.query('select max(_changed_at) as at from mirror.rentals')).rows).toEqual(changed)
-          expect((await client.query('select * from public.seen')).rows).toEqual([])
-          const { rows } = await client.query(`select tgenabled as on from pg_trigger where tgname = 'mine'`)
-          expect(rows).toEqual([{ on: 'A' }])
-        } finally {
-          await client.query('rollback')
-          client.release()
-        }
-      }),
-      { numRuns: 5 },
     )
   })
 })

@@ -195,13 +195,12 @@ describe('migrate', () => {
 
   it('refuses a database of before the baseline, and names the file that upgrades it', async () => {
     await using database = await createTestDatabase()
-    await database.pool.query(`delete from sync.migrations where name <> '0001_baseline'`)
-    await database.pool.query(`update sync.migrations set name = '0001_sync'`)
+    await database.pool.query(`update sync.migrations set name = '0001_baseline' where name = '0001_schemas'`)
     const failure = { code: 'DATABASE_SCHEMA', remedy: expect.stringContaining('deploy/upgrade-to-baseline.sql') }
     await expect(migrate(database.url)).rejects.toMatchObject(failure)
     await expect(migrationStatus(database.url)).rejects.toMatchObject(failure)
     await expect(assertSchemaCurrent(database)).rejects.toMatchObject(failure)
-    expect((await database.pool.query('select name from sync.migrations')).rows).toEqual([{ name: '0001_sync' }])
+    expect((await database.pool.query('select name from sync.migrations')).rows).toEqual([{ name: '0001_baseline' }])
   })
 
   it('works for a role that may not create roles', async () => {

@@ -14,7 +14,9 @@ create table sync.repeatable (
 create table sync.settings (
   only_row boolean primary key default true check (only_row),
   time_zone text not null default 'UTC',
-  outbox_limit int check (outbox_limit > 0)
+  outbox_limit int check (outbox_limit > 0),
+  api text, -- which API the mirror is of: its ids mean nothing at another one
+  not_taking_place text[] not null default '{}'
 );
 insert into sync.settings default values;
 
@@ -123,7 +125,10 @@ create table sync.streams (
   hot_as_of timestamptz,
   hot_next_due_at timestamptz,
   hot_interval_s numeric,
-  rows_proven_at timestamptz
+  rows_proven_at timestamptz,
+  max_age_s numeric,
+  soon_max_age_s numeric,
+  paused_by bigint
 );
 
 -- Rows are counted by differences, added up at the end of a run: counting ten million takes seconds, and a counter that each
@@ -283,14 +288,104 @@ create table sync.gate (
   updated_at timestamptz not null default clock_timestamp()
 );
 
+-- What was taken from API_QUOTA: totals since the beginning, so that what was taken within any time is the difference of two rows.
+-- The row of the present minute is rewritten with each loan.
+create table sync.request_counts (
+  minute timestamptz primary key,
+  total bigint not null
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+
 -- The instants of the request budget: sequences are changed in place, rows leave versions behind.
 create sequence sync.requests_lent_until;
 create sequence sync.changes_wait_until;
 create sequence sync.reads_wait_until;
 create sequence sync.details_lent_until;
+create sequence sync.details_paced_until;
 
 
--- Workers, and what they send of themselves
+-- Personal data: the settings by which the stored values were protected, and who is erased
+
+create table sync.privacy (
+  only_row boolean primary key default true check (only_row),
+  mode text not null default 'keep' check (mode in ('keep', 'hash', 'drop')),
+  columns jsonb not null default '{}',
+  key_fingerprint text,
+  generation bigint not null default 0,
+  set_at timestamptz,
+  applying jsonb
+);
+insert into sync.privacy default values;
+
+create table sync.erased (
+  stream text not null,
+  key text not null,
+  erased_at timestamptz not null default clock_timestamp(),
+  primary key (stream, key)
+);
+
+
+-- Partners, and what was decided
+
+-- A partner is a role: `partner` is the key by which rows name their owner, and stays when the role is renamed.
+create table sync.partners (
+  partner name primary key,
+  name name not null,
+  role oid,
+  cluster text,
+  gone_at timestamptz
+);
+create unique index partners_role on sync.partners (role, cluster);
+create index partners_name on sync.partners (name);
+
+create table sync.decisions (
+  id bigint generated always as identity primary key,
+  at timestamptz not null default clock_timestamp(),
+  who text not null,
+  via text not null check (via in ('sql', 'command', 'library', 'page')),
+  what text not null check (what in
+    ('retry', 'cancel', 'local', 'remote', 'took_effect', 'did_not', 'release', 'pause', 'resume', 'former_gone', 'former_lives',
+      'hand_over', 'acknowledge')),
+  target text not null,
+  plan text not null,
+  result_id bigint,
+  done_at timestamptz,
+  error text,
+  -- A plan holds the number of decisions before it, so nothing is decided twice, whoever asks at the same moment.
+  unique (target, plan)
+);
+create index decisions_open on sync.decisions (id) where done_at is null;
+
+
+-- Who may use `serve`, and which resources are more than one boat
+
+create table sync.access_tokens (
+  id bigint generated always as identity primary key,
+  name text not null,
+  hash bytea not null,
+  role text not null unique,
+  companies bigint[] check (cardinality(companies) > 0),
+  personal boolean not null,
+  write boolean not null,
+  created_at timestamptz not null default clock_timestamp(),
+  expires_at timestamptz,
+  revoked_at timestamptz
+);
+create unique index access_tokens_name on sync.access_tokens (name) where revoked_at is null;
+
+create table sync.calendar_keys (
+  resource_id text primary key,
+  hash bytea not null,
+  created_at timestamptz not null default clock_timestamp()
+);
+
+-- Slots are deleted when their day has passed, and what they showed is needed later.
+create table sync.fleets (
+  resource_id text primary key,
+  seen_at timestamptz not null default clock_timestamp()
+);
+
+
+-- Workers and servers, and what workers send of themselves
 
 create table sync.workers (
   id text primary key,
@@ -301,6 +396,38 @@ create table sync.workers (
   seen_at timestamptz not null default clock_timestamp(),
   doing text
 );
+
+-- The processes that serve the API, for the status page: any process may serve, and only it counts what it answers.
+create table sync.servers (
+  id text primary key,
+  host text not null,
+  pid int not null,
+  version text not null,
+  address text not null,
+  started_at timestamptz not null default clock_timestamp(),
+  seen_at timestamptz not null default clock_timestamp(),
+  requests bigint not null,
+  recent_requests bigint not null,
+  recent_refused bigint not null,
+  recent_failed bigint not null,
+  recent_mean_ms double precision,
+  recent_slowest_ms double precision,
+  recent_oldest_s double precision
+);
+
+-- How long each stream met its target, day by day. A worker rewrites the newest row of each stream every minute: room on the page
+-- saves the index the new place.
+create table sync.freshness_days (
+  stream text not null,
+  day date not null,
+  looked_at timestamptz not null,
+  counted integer not null default 0,
+  counts_from timestamptz,
+  met integer not null default 0,
+  missed_from timestamptz,
+  longest_gap integer not null default 0,
+  primary key (stream, day)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 
 create table sync.senders (
   name text primary key check (name in ('webhook', 'alert', 'log')),
@@ -326,6 +453,18 @@ create table sync.webhook_batch (
   body text not null,
   made_at timestamptz not null default clock_timestamp()
 );
+
+-- The attempts to deliver calls of the webhook, for the person who operates it.
+create table sync.webhook_deliveries (
+  id bigint generated always as identity primary key,
+  sent_at timestamptz not null default clock_timestamp(),
+  message_id text not null,
+  changes integer not null,
+  status integer,
+  duration_ms integer not null,
+  error text,
+  after_cursor text
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 
 -- A restart, or another worker, must neither repeat a message nor forget to say that a matter is over.
 create table sync.alerts (
@@ -353,5 +492,6 @@ create table sync.consumer_positions (
 
 create table sync.log_identity (
   only_row boolean primary key default true check (only_row),
-  number bigint not null
+  number bigint not null,
+  folder text -- tells a copied folder of the embedded Postgres from the original
 );

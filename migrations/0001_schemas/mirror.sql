@@ -253,6 +253,7 @@ create table mirror.rentals (
   order_link text, reference_id text, user_id bigint, resource_id text, company_id bigint,
   _payload jsonb not null, _source text not null, _read_at timestamptz not null,
   _changed_at timestamptz not null default clock_timestamp(), _deleted_at timestamptz,
+  departure_local timestamp, arrival_local timestamp,
   primary key (id)
 ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05);
 create index rentals_departure_harbour_id on mirror.rentals (departure_harbour_id);
@@ -317,6 +318,7 @@ create table mirror.resource_unavailabilities (
   resource_id text not null, key text not null, id text, name text,
   _payload jsonb not null, _source text not null, _read_at timestamptz not null,
   _changed_at timestamptz not null default clock_timestamp(), _deleted_at timestamptz,
+  start_datetime timestamptz, end_datetime timestamptz,
   primary key (resource_id, key)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
