@@ -115,7 +115,7 @@ function connectionOf(url: string): pg.ClientConfig {
 
 /** A pool of prepared connections. */
 export function openPool(options: SessionOptions & { readonly max: number }): pg.Pool {
-  const onConnect = (client: pg.ClientBase): Promise<void> => prepare(client, options)
+  const onConnect = (client: pg.ClientBase): Promise<void> => prepare(client, options, watch(client, options))
   const pool = new pg.Pool({ ...clientConfig(options), max: options.max, onConnect })
   pool.on('error', (error) => options.onLost?.(error))
   return pool
@@ -124,9 +124,10 @@ export function openPool(options: SessionOptions & { readonly max: number }): pg
 /** One prepared connection, which its caller ends. */
 export async function openClient(options: SessionOptions): Promise<pg.Client> {
   const client = new pg.Client(clientConfig(options))
+  const lost = watch(client, options) // before it connects: Postgres may end a session with its first answer
   try {
     await client.connect()
-    await prepare(client, options)
+    await prepare(client, options, lost)
     return client
   } catch (error) {
     void client.end().catch(() => undefined) // a half-open one would be waited for for good
@@ -183,14 +184,18 @@ const openSchemas = `(select string_agg(schema, ', ') from pg_settings s
       and case when to_regnamespace(quote_ident(schema)) is null then has_database_privilege(r.oid, current_database(), 'create')
         else has_schema_privilege(r.oid, to_regnamespace(quote_ident(schema)), 'create') end))`
 
-/** Makes a connection that was just opened ours. Nothing stays on one that a pooler may hand to other clients, but what it tracks. */
-async function prepare(client: pg.ClientBase, options: SessionOptions): Promise<void> {
+/** Listens for errors: a client without a listener ends the process when Postgres goes away. Returns what reads the last one. */
+function watch(client: pg.ClientBase, { onLost }: SessionOptions): () => unknown {
   let lost: unknown
-  // A client without a listener ends the process when Postgres goes away.
   client.on('error', (error) => {
     lost = error
-    options.onLost?.(error)
+    onLost?.(error)
   })
+  return () => lost
+}
+
+/** Makes a connection that was just opened ours. Nothing stays on one that a pooler may hand to other clients, but what it tracks. */
+async function prepare(client: pg.ClientBase, options: SessionOptions, lost: () => unknown): Promise<void> {
   const { lasting } = options
   const pooled = lasting === undefined ? `pg_backend_pid() is distinct from ${processIdOf(client)}` : `${!lasting}`
   const local = `${pooled} and name not in (${tracked.map((name) => `'${name}'`).join(', ')})`
@@ -205,7 +210,7 @@ async function prepare(client: pg.ClientBase, options: SessionOptions): Promise<
     if (found?.open) throw openPath(found.role, found.open)
     beginnings.set(client, found?.pooled ? ` not deferrable; ${firstly}; ${setting(options, 'true')}` : '')
   } catch (error) {
-    throw refusal(error, sqlStateOf(error) ?? sqlStateOf(lost))
+    throw refusal(sqlStateOf(error) === undefined ? (lost() ?? error) : error)
   }
 }
 
@@ -224,7 +229,8 @@ const limits: Readonly<Record<string, string>> = {
   '25P04': 'transaction_timeout',
 }
 
-function refusal(error: unknown, state = ''): unknown {
+function refusal(error: unknown): unknown {
+  const state = sqlStateOf(error) ?? ''
   const limit = limits[state]
   if (limit === undefined && state !== '42501') return error
   const [message, remedy] =

@@ -309,6 +309,29 @@ describe('a setting that cannot be overcome', () => {
   })
 })
 
+// As at a restart: an error that nobody listens for would end the process.
+it('a session that Postgres ends with its first answer is a failure to connect, of a pool and of a single connection', async () => {
+  const message = (kind: string, body: Buffer): Buffer => {
+    const head = Buffer.from([...Buffer.from(kind), 0, 0, 0, 0])
+    head.writeInt32BE(body.length + 4, 1)
+    return Buffer.concat([head, body])
+  }
+  const ended = Buffer.from('SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0')
+  const answer = Buffer.concat([message('R', Buffer.alloc(4)), message('Z', Buffer.from('I')), message('E', ended)])
+  const server = createServer((socket) => socket.once('data', () => socket.end(answer))).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `postgres://nobody@127.0.0.1:${(server.address() as AddressInfo).port}/nowhere`
+  const pool = openDatabase({ url, applicationName: 'test', max: 1, log: quiet })
+  try {
+    const refused = { code: '57P01' }
+    await expect(openClient({ url, applicationName: 'test' })).rejects.toMatchObject(refused)
+    await expect(pool.pool.query('select 1')).rejects.toMatchObject(refused)
+  } finally {
+    await pool.close()
+    server.close()
+  }
+})
+
 it('only one file opens connections', () => {
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
   const opening = files.filter((file) => {
