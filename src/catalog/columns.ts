@@ -71,7 +71,7 @@ export const columnType = (stream: StreamDef, column: string): ColumnType =>
 /** Meaning of the five columns that every mirror table has. */
 export const bookkeepingComments: Readonly<Record<string, string>> = {
   _payload:
-    'The whole record as last received: by its own endpoint if lists are summaries, otherwise by whichever read came last.',
+    'The whole record as last received: by its own endpoint if lists are summaries, otherwise by whichever read came last. With the member _erased, its personal values were erased by `privacy apply`, and it is read again.',
   _source:
     'The endpoint that returned it. With # and a place, the record is known only from inside another one (a stub).',
   _read_at:

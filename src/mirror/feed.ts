@@ -62,15 +62,24 @@ export function firstEntry(stream: StreamDef, own: readonly string[], row: strin
   return `${key}, ${person === undefined ? `'{}'::jsonb` : insertDiff([person], row)}, false`
 }
 
-/** An entry without some columns ($3). What says of one that it was dropped stays. */
-const redacted = `diff - array(select name from unnest($3::text[]) name where diff -> name <> '[null, null]')
+/**
+ * An entry without some columns, given as an array of SQL, and whether it holds something of them. What says of one that it was
+ * dropped stays.
+ */
+export function logWithout(columns: string): { readonly diff: string; readonly holds: string } {
+  const names = `unnest(${columns}) name`
+  const diff = `diff - array(select name from ${names} where diff -> name <> '[null, null]')
     || case when diff ? '${beforeMember}'
-      then jsonb_build_object('${beforeMember}', (diff -> '${beforeMember}') - $3::text[]) else '{}' end
+      then jsonb_build_object('${beforeMember}', (diff -> '${beforeMember}') - ${columns}) else '{}' end
     || case when whole then '{}'
-      else (select jsonb_object_agg(name, '[null, null]'::jsonb) from unnest($3::text[]) name) end`
+      else (select jsonb_object_agg(name, '[null, null]'::jsonb) from ${names}) end`
+  return { diff, holds: `diff is distinct from (${diff})` }
+}
 
-/** Whether an entry still holds something of these columns. */
-export const holdsColumns = `diff is distinct from ${redacted}`
+const { diff: redacted, holds } = logWithout('$3::text[]')
+
+/** Whether an entry still holds something of these columns ($3). */
+export const holdsColumns = holds
 
 /**
  * Drops columns from the entries of some records: no reader sees the values again, and a first entry does not take

@@ -6,10 +6,8 @@ import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
 import { identifier, keySql, keyTextSql, literal, type Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { privacyOf } from '../privacy/privacy.ts'
-import { quarantineRewrite } from '../privacy/rewrites.ts'
-import { keepsAll } from '../privacy/rules.ts'
 import { readErased } from '../privacy/stored.ts'
+import { quarantineErasure } from './erasures.ts'
 import { holdsColumns, redactLog } from './feed.ts'
 import { redactPersons } from './redact.ts'
 
@@ -116,12 +114,10 @@ async function stillThere(db: Queryable, persons: Persons): Promise<Persons> {
 
 /** Erases persons everywhere: rows, log, quarantine, copies in rentals, samples, the message of the webhook, changes. */
 async function eraseEverywhere(db: Queryable, persons: Persons): Promise<void> {
-  const erased = { users: new Set(persons.users), crew: new Set(persons.crew) }
-  const quarantine = quarantineRewrite(privacyOf(keepsAll, { generation: '', erased }))
-  let after: string | null = null
-  do after = (await quarantine.step(db, { after, writes: true, most: 500 })).next
-  while (after !== null)
   await redactPersons(db, persons.users)
+  // A quarantined record of any shape that names a user; a payload may be a text of JSON.
+  const named = `(id|user)\\\\*": *\\\\*"?(${persons.users.join('|')})\\M`
+  await db.query(quarantineErasure.erase(`t.payload::text ~ $1 and ${quarantineErasure.holds}`), [named])
   for (const [stream, keys] of rowsOf(persons)) await keepKeys(db, stream, keys)
   await db.query('delete from sync.quarantine where stream = $1 and key = any($2)', [crew.name, persons.crew])
   // Another sample comes with the next record.

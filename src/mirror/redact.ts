@@ -4,7 +4,7 @@
 import { type EmbeddedPerson, embeddedPerson, streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { literal, type Queryable, textArray } from '../database/sql.ts'
-import { quote } from '../privacy/rewrites.ts'
+import { quote } from './erasures.ts'
 import { redactLog } from './feed.ts'
 import { askedJoin } from './records.ts'
 

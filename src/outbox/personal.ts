@@ -4,18 +4,20 @@
 // what the change leaves as a base for later ones. The merge looks for the clear value of a hash among the values at hand.
 
 import { isObject, type Json, type JsonObject, parseJson, someText, stringifyJson, textOf } from '../api/wire/json.ts'
-import { streamNamed } from '../catalog/catalog.ts'
+import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { BodyField, WriteDef } from '../catalog/types.ts'
 import { writeNamed } from '../catalog/writes.ts'
-import type { Queryable } from '../database/sql.ts'
+import { literal, type Queryable } from '../database/sql.ts'
+import { withoutQuote } from '../mirror/erasures.ts'
+import type { Erasure } from '../privacy/apply.ts'
 import { exactMember, hashPrefix, normalValue } from '../privacy/hash.ts'
 import type { Privacy } from '../privacy/privacy.ts'
-import { type Rewrite, rowsRewrite, type Texts, withoutQuote } from '../privacy/rewrites.ts'
+import { isAboutPerson } from '../privacy/protect.ts'
 import { type Action, actionOf } from '../privacy/rules.ts'
 import type { PushContext } from './context.ts'
 import type { Conflict } from './merge.ts'
 import { type Outcome, type Response, refusedFields } from './outcome.ts'
-import { stateSets } from './states.ts'
+import { inStates, stateSets } from './states.ts'
 import { writeShape } from './values.ts'
 
 /** The fields of a write whose values are not stored, and what becomes of them. */
@@ -43,6 +45,9 @@ const unknown = hashPrefix
 
 /** Whether it replaces a value that cannot be found again. */
 export const isUnknownValue = (value: Json | undefined): boolean => value === unknown
+
+/** The base of a field that the mirror did not show because of `privacy apply`; see outbox.mirrored. No hash is equal to it. */
+export const erasedBase = `${hashPrefix}erased`
 
 /** The hash of the exact text of a value; of an object, that of each member. */
 function hashOf(privacy: Privacy, field: BodyField, value: Json): Json {
@@ -169,6 +174,9 @@ const inputColumns: Readonly<Record<string, Rule>> = {
       : options,
 }
 
+/** Of a change that was queued before `privacy apply`, all of them are in clear until it ends. */
+const endedColumns = Object.keys({ ...hashedColumns, ...inputColumns })
+
 const parsed = (text: string | null | undefined): Json => parseJson(text ?? 'null').value
 const namesIn = (value: Json | undefined): readonly string[] => (isObject(value) ? Object.keys(value) : [])
 
@@ -180,6 +188,9 @@ function losesInput(privacy: Privacy, write: WriteDef, { status, body, base, opt
   const names = [parsed(body), parsed(base), isObject(given) ? given.base : null].flatMap(namesIn)
   return names.some((name) => personal.has(name))
 }
+
+/** Columns as texts, by name. */
+type Texts = Readonly<Record<string, string | null>>
 
 /** A row of outbox.queue, or some columns of it, as it may be stored; null: as it is. */
 function storedRow(privacy: Privacy, row: Texts): Texts | null {
@@ -196,23 +207,25 @@ function storedRow(privacy: Privacy, row: Texts): Texts | null {
   return Object.keys(stored).every((name) => stored[name] === row[name]) ? null : stored
 }
 
-/** What `privacy apply` rewrites in the outbox. Body and evidence of a change stay until it has ended. */
-export const outboxRewrites = (privacy: Privacy): readonly Rewrite[] =>
-  privacy.isActive
-    ? [
-        rowsRewrite({
-          table: 'outbox.queue',
-          key: [{ name: 'id', type: 'bigint' }],
-          sees: ['operation', 'status'],
-          columns: [
-            { name: 'warning', type: 'text' },
-            ...Object.keys({ ...hashedColumns, ...inputColumns }).map((name) => ({ name, type: 'jsonb' }) as const),
-            { name: 'veiled', type: 'boolean' },
-          ],
-          change: (row) => storedRow(privacy, row),
-        }),
-      ]
-    : []
+const ended = inStates('t.status', 'final')
+const isOfPersons = `exists (select from outbox.operations o where o.operation = t.operation
+  and o.stream = any(array[${streams.flatMap((stream) => (isAboutPerson(stream) ? literal(stream.name) : [])).join(', ')}]))`
+
+/** What `privacy apply` erases of ended changes: of those that write to persons all but the outcome, of others the API's answer. */
+export const outboxErasures: readonly Erasure[] = [
+  {
+    table: 'outbox.queue',
+    holds: `${ended} and ${isOfPersons}
+      and (t.body is not null or t.left_behind is not null or t.conflict is not null or t.response ? 'body')`,
+    erase: (rows) => `select outbox.forget(array[t.id]) from outbox.queue t where ${rows}`,
+  },
+  {
+    table: 'outbox.queue',
+    holds: `${ended} and not ${isOfPersons} and t.response ? 'body'`,
+    erase: (rows) => `update outbox.queue t set response = response - 'body',
+      warning = regexp_replace(warning, '( could not be mirrored): .*', '\\1.') where ${rows}`,
+  },
+]
 
 /**
  * Hashes or drops the personal values in the input of ended changes, which then can't be sent again. `ids`: of these
@@ -225,7 +238,8 @@ export async function hashEnded(
 ): Promise<void> {
   if (privacy?.isActive !== true || ids?.length === 0) return
   const { rows } = await db.query<Texts>(
-    `select id::text, operation, status, body::text, base::text, options::text, 'false' as veiled from outbox.queue
+    `select id::text, operation, status, warning, ${endedColumns.map((name) => `${name}::text`).join(', ')}, 'false' as veiled
+     from outbox.queue
      where status = any($1) and not veiled and body is not null and ($2::bigint[] is null or id = any($2))
        and ($3::timestamptz is null or settled_at >= $3) order by id for no key update`,
     [stateSets.final, ids, since],
@@ -233,9 +247,9 @@ export async function hashEnded(
   const ended = rows.map((row) => storedRow(privacy, row)).filter((row) => row !== null)
   if (ended.length === 0) return
   await db.query(
-    `update outbox.queue q set body = s.body::jsonb, base = s.base::jsonb, options = s.options::jsonb, veiled = true
-     from unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) as s (id, body, base, options) where q.id = s.id`,
-    ['id', 'body', 'base', 'options'].map((name) => ended.map((row) => row[name])),
+    `update outbox.queue q set warning = s.warning, ${endedColumns.map((name) => `${name} = s.${name}::jsonb`).join(', ')}, veiled = s.veiled
+     from json_to_recordset($1::json) as s (id bigint, veiled boolean, warning text, ${endedColumns.map((name) => `${name} text`).join(', ')}) where q.id = s.id`,
+    [JSON.stringify(ended)],
   )
 }
 

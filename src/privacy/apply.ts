@@ -1,28 +1,33 @@
-// `privacy apply`: rewrites stored data under new settings of personal data. It writes the new settings first: from
-// then on the commits of every process with the old ones fail. Then it goes through the tables, a batch per
-// transaction, and records its position with each, so that it continues there after a crash.
+// `privacy apply`: erases personal values that were stored under other settings. It writes the new settings first: from then on
+// the commits of every process with the old ones fail. What it erases is due, so the next sync reads it again and stores it
+// under the new settings. Nothing that is erased is found again, so a run that was stopped starts again at the beginning.
 
 import type { PoolClient } from 'pg'
 import type { Database } from '../database/database.ts'
 import { newerProgram, newerRelease } from '../database/release.ts'
-import type { Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { type Privacy, privacyOf } from './privacy.ts'
-import type { Rewrite, StepOptions } from './rewrites.ts'
-import { type Action, actionOf, changesValues, fingerprintOf, type PrivacySettings, personalColumns } from './rules.ts'
-import { type Applying, differenceOf, type RecordHashes, readErased, readStored, type StoredPrivacy } from './stored.ts'
+import { fingerprintOf, type PrivacySettings } from './rules.ts'
+import { differenceOf, readStored, type StoredPrivacy } from './stored.ts'
 
-/** The tables to go through, in order. */
-export type RewritesOf = (db: Queryable, privacy: Privacy, applying: Applying) => Promise<readonly Rewrite[]>
+/** What is erased of one table. */
+export type Erasure = {
+  /** With its schema: `mirror.users`. */
+  readonly table: string
+  /** A condition of SQL: a row `t` holds something. */
+  readonly holds: string
+  /** The statement that erases the rows `t` of a condition, after which they hold nothing. It returns or changes one row for each. */
+  readonly erase: (rows: string) => string
+}
 
 export type ApplyOptions = {
   readonly settings: PrivacySettings
-  readonly rewritesOf: RewritesOf
-  /** Asks for a sync of everything, in this transaction: values are needed that are not stored. */
+  /** All tables that can hold a person, in order. */
+  readonly erasures: readonly Erasure[]
+  /** Asks for a sync of everything, in this transaction. */
   readonly requestSync: (client: PoolClient) => Promise<unknown>
-  /** Rows that one transaction locks at most; 500 by default. */
-  readonly batchSize?: number
-  /** Called with the number of rows of a table that have changed, or would change, once the table is done. */
+  /** Blocks of a table that one transaction goes through; 500 (4 MB) by default. */
+  readonly batchBlocks?: number
+  /** Called with the number of rows of a table that were erased, once the table is done. */
   readonly onTable?: (table: string, rows: number) => void
 }
 
@@ -31,43 +36,12 @@ type Applied = {
   readonly difference: string | null
   /** The API has to be read again. */
   readonly rereads: boolean
-  /** Rows that changed, or would change, by table; tables without any are missing. */
+  /** Rows that were erased, or would be, by table; tables without any are missing. */
   readonly rows: Readonly<Record<string, number>>
 }
 
-const strength: Readonly<Record<Action, number>> = { keep: 0, hash: 1, drop: 2 }
-
-/** Whether values are needed that the database does not hold: of a column that is kept more exactly from now on, or by another key. */
-function needsValues(stored: StoredPrivacy, settings: PrivacySettings): boolean {
-  const before: PrivacySettings = { mode: stored.mode, columns: stored.columns, hasher: null }
-  const isWeaker = (now: Action, then: Action): boolean => strength[now] < strength[then]
-  const key = fingerprintOf(settings)
-  return (
-    isWeaker(settings.mode, stored.mode) ||
-    [...personalColumns.values()].some(({ stream, column }) =>
-      isWeaker(actionOf(settings, stream, column), actionOf(before, stream, column)),
-    ) ||
-    (key !== null && stored.fingerprint !== null && key !== stored.fingerprint)
-  )
-}
-
-/** Records whose hashes are kept can be recognized without reading all of them again. */
-function recordHashesOf(stored: StoredPrivacy, { hasher }: PrivacySettings): RecordHashes {
-  if (hasher === null) return 'forgotten'
-  if (!changesValues({ ...stored, hasher: null })) return 'keyed'
-  return stored.fingerprint === hasher.fingerprint ? 'kept' : 'forgotten'
-}
-
-/** The work to do; it includes what an apply for other settings has left undone. */
-function applyingOf(stored: StoredPrivacy, settings: PrivacySettings): Applying {
-  const before = stored.applying
-  const rereads = needsValues(stored, settings) || before?.rereads === true
-  const recordHashes = rereads || before !== null ? 'forgotten' : recordHashesOf(stored, settings)
-  return { rereads, recordHashes, done: {} }
-}
-
 /** Takes the lock that only one apply can hold. @throws BoatMirrorError DATABASE_BUSY, DATABASE_SCHEMA */
-async function alone(client: PoolClient): Promise<void> {
+async function alone(client: PoolClient): Promise<StoredPrivacy> {
   const { rows } = await client.query<{ free: boolean }>(
     `select pg_try_advisory_xact_lock(hashtext('boat-mirror.privacy-apply')) as free`,
   )
@@ -75,102 +49,82 @@ async function alone(client: PoolClient): Promise<void> {
     throw new BoatMirrorError('DATABASE_BUSY', 'Another `privacy apply` is running on this database.', {
       remedy: 'Wait until it ends.',
     })
-  const newer = newerRelease((await readStored(client)).schema)
+  const stored = await readStored(client)
+  const newer = newerRelease(stored.schema)
   if (newer.length > 0) throw newerProgram(newer)
+  return stored
 }
 
-/** Writes the new settings, unless they are current: after this, no process with others commits records. */
-async function begin(client: PoolClient, { settings, requestSync }: ApplyOptions): Promise<StoredPrivacy> {
-  await alone(client)
+/** Writes the new settings, unless they are current. @returns whether there is something to erase, and how they differed */
+async function begin(client: PoolClient, { settings, requestSync }: ApplyOptions): Promise<Omit<Applied, 'rows'>> {
   await client.query('select from sync.privacy for update') // waits for running commits
-  const stored = await readStored(client)
-  if (differenceOf(stored, settings) === null) return stored
-  const applying = applyingOf(stored, settings)
+  const stored = await alone(client)
+  const difference = differenceOf(stored, settings)
+  if (difference === null) return { difference, rereads: stored.isApplying }
   await client.query(
     `update sync.privacy set mode = $1, columns = $2, key_fingerprint = $3, set_at = clock_timestamp(),
-       generation = generation + 1, applying = $4`,
-    [settings.mode, JSON.stringify(settings.columns), fingerprintOf(settings), JSON.stringify(applying)],
+       generation = generation + 1, applying = '{}'`,
+    [settings.mode, JSON.stringify(settings.columns), fingerprintOf(settings)],
   )
-  if (applying.rereads) await requestSync(client)
-  return { ...stored, applying }
+  await requestSync(client)
+  return { difference, rereads: true }
 }
 
-const noteSql = `update sync.privacy set applying = jsonb_set(applying, array['done', $1], $2::jsonb)`
+const blocksSql = `select ceil(coalesce(max(pg_relation_size(relid)), pg_relation_size($1::regclass))
+    / current_setting('block_size')::float8)::int as blocks from pg_partition_tree($1::regclass)`
 
-/** Goes through a table to its end. @returns how many rows changed */
-async function goThrough(database: Database, rewrite: Rewrite, given: StepOptions): Promise<number> {
-  const { writes } = given
-  let changed = 0
-  for (let { after } = given; ; ) {
-    const step = await database.transaction(
-      async (client) => {
-        if (writes) await alone(client)
-        const made = await rewrite.step(client, { ...given, after })
-        if (writes) await client.query(noteSql, [rewrite.table, JSON.stringify(made.next)])
-        return made
-      },
-      { readOnly: !writes },
-    )
-    changed += step.changed
-    if (step.next === null) return changed
-    after = step.next
-  }
+/** Goes through the blocks of a table. @returns how many rows were erased */
+async function eraseTable(database: Database, { table, holds, erase }: Erasure, batchBlocks = 500): Promise<number> {
+  const { rows } = await database.pool.query<{ blocks: number }>(blocksSql, [table])
+  let erased = 0
+  for (let block = 0; block < (rows[0]?.blocks ?? 0); block += batchBlocks)
+    erased += await database.transaction(async (client) => {
+      await alone(client)
+      const batch = `t.ctid >= '(${block},0)' and t.ctid < '(${block + batchBlocks},0)'`
+      return (await client.query(erase(`${batch} and (${holds})`))).rowCount ?? 0
+    })
+  return erased
 }
 
-/** The tables that these settings concern. */
-async function tablesOf(
-  { pool }: Database,
-  { settings, rewritesOf }: ApplyOptions,
-  { generation }: StoredPrivacy,
-  applying: Applying,
-): Promise<readonly Rewrite[]> {
-  return await rewritesOf(pool, privacyOf(settings, { generation, erased: await readErased(pool) }), applying)
-}
-
-/** Goes through the tables that are not done. @returns how many rows changed in each */
-async function goThroughAll(
-  database: Database,
-  tables: readonly Rewrite[],
-  { applying: { done }, writes, ...options }: ApplyOptions & { readonly applying: Applying; readonly writes: boolean },
+/** Adds up the rows of each table. */
+async function eachTable(
+  { erasures, onTable }: ApplyOptions,
+  rowsOf: (erasure: Erasure) => Promise<number>,
 ): Promise<Readonly<Record<string, number>>> {
-  const { batchSize: most = 500, onTable } = options
-  const rows: Record<string, number> = {}
-  for (const rewrite of tables) {
-    const after = done[rewrite.table]
-    const changed = after === null ? 0 : await goThrough(database, rewrite, { after: after ?? null, writes, most })
-    if (changed === 0) continue
-    rows[rewrite.table] = changed
-    onTable?.(rewrite.table, changed)
+  const all: Record<string, number> = {}
+  for (const erasure of erasures) {
+    const rows = await rowsOf(erasure)
+    if (rows === 0) continue
+    all[erasure.table] = (all[erasure.table] ?? 0) + rows
+    onTable?.(erasure.table, rows)
   }
-  return rows
+  return all
 }
 
-/** Computes what `applySettings` would do. Changes nothing. */
-export async function previewSettings(database: Database, options: ApplyOptions): Promise<Applied> {
-  const stored = await readStored(database.pool)
+/** Counts what `applySettings` would erase. Changes nothing. */
+export async function previewSettings({ pool }: Database, options: ApplyOptions): Promise<Applied> {
+  const stored = await readStored(pool)
   const difference = differenceOf(stored, options.settings)
-  const applying = difference === null ? stored.applying : applyingOf(stored, options.settings)
-  if (applying === null) return { difference, rereads: false, rows: {} }
-  const tables = await tablesOf(database, options, stored, applying)
-  const rows = await goThroughAll(database, tables, { ...options, applying, writes: false })
-  return { difference, rereads: applying.rereads, rows }
+  const rereads = difference !== null || stored.isApplying
+  const count = async ({ table, holds }: Erasure): Promise<number> =>
+    (await pool.query<{ count: number }>(`select count(*)::int as count from ${table} t where ${holds}`)).rows[0]
+      ?.count ?? 0
+  return { difference, rereads, rows: rereads ? await eachTable(options, count) : {} }
 }
 
 /**
- * Brings what is stored under these settings. It may be stopped at any point and called again. The owner of the tables calls
- * it, past a pooler.
+ * Erases what is stored under other settings. It may be stopped at any point and called again. The owner of the tables calls it,
+ * past a pooler.
  * @throws BoatMirrorError DATABASE_BUSY while another one is at work
  */
 export async function applySettings(database: Database, options: ApplyOptions): Promise<Applied> {
   const { pool } = database
-  const difference = differenceOf(await readStored(pool), options.settings)
-  const stored = await database.transaction((client) => begin(client, options))
-  const { applying } = stored
-  if (applying === null) return { difference, rereads: false, rows: {} }
-  const tables = await tablesOf(database, options, stored, applying)
-  const rows = await goThroughAll(database, tables, { ...options, applying, writes: true })
+  const begun = await database.transaction((client) => begin(client, options))
+  if (!begun.rereads) return { ...begun, rows: {} }
+  const rows = await eachTable(options, (erasure) => eraseTable(database, erasure, options.batchBlocks))
   // Former versions of the rows leave the tables, and their values the statistics of the planner.
-  for (const { table } of tables) await pool.query(`vacuum (analyze) ${table}`)
+  for (const table of new Set(options.erasures.map((erasure) => erasure.table)))
+    await pool.query(`vacuum (analyze) ${table}`)
   await pool.query('update sync.privacy set applying = null')
-  return { difference, rereads: applying.rereads, rows }
+  return { ...begun, rows }
 }

@@ -63,7 +63,7 @@ function refusalOf(stored: StoredPrivacy, settings: PrivacySettings): BoatMirror
     return new BoatMirrorError('PRIVACY_DIFFERS', `The database has other settings for personal data: ${difference}.`, {
       remedy: differsRemedy,
     })
-  if (stored.applying === null) return null
+  if (!stored.isApplying) return null
   return new BoatMirrorError('PRIVACY_DIFFERS', 'New settings for personal data have not been applied to all tables.', {
     remedy:
       'Wait until `boat-mirror privacy apply` ends. If it was stopped, run it again: it continues where it stopped.',

@@ -20,7 +20,7 @@ const vagueNames: ReadonlySet<string> = new Set(['id', 'code', 'name', 'type', '
 const strength: Readonly<Record<Action, number>> = { keep: 0, hash: 1, drop: 2 }
 
 /** Whether records of the stream are about one person each. */
-const isOfPerson = (stream: StreamDef): boolean =>
+export const isAboutPerson = (stream: StreamDef): boolean =>
   stream.person === true ||
   stream.document === true ||
   (stream.parent !== undefined && stream.columns.some((column) => column.personal === true))
@@ -60,7 +60,7 @@ export class Protector {
   text(stream: StreamDef, json: string): string {
     const person = embeddedOf.get(stream)
     // In place of a person's record, any other value may be personal.
-    if (this.#settings.mode !== 'keep' && !/^\s*[{n]/.test(json) && (isOfPerson(stream) || person !== undefined))
+    if (this.#settings.mode !== 'keep' && !/^\s*[{n]/.test(json) && (isAboutPerson(stream) || person !== undefined))
       return 'null'
     const { text: kept, sawErased } = written(json, this.nodeOf(stream), this.rules)
     const isGone = (id: Json | undefined): boolean => this.#erased.users.has(textOf(isObject(id) ? id.id : id) ?? '')
@@ -102,7 +102,7 @@ export class Protector {
     const { mode } = this.#settings
     const ownField = (act: Action): Node => ({ ...personal(act), isCut: this.#cutsBlanks })
     const members = new Map<string, Node>()
-    const rest = inherited ?? (isOfPerson(stream) && mode !== 'keep' ? personal(mode, true) : null)
+    const rest = inherited ?? (isAboutPerson(stream) && mode !== 'keep' ? personal(mode, true) : null)
     /** A known field. In a person's record anything else in its place is personal, at every depth. */
     const kept = (fieldType: ColumnType = 'text'): Node => {
       const type = mode === 'keep' || fieldType === 'text' || fieldType === 'jsonb' ? null : fieldType
@@ -142,6 +142,11 @@ export class Protector {
   }
 }
 
+/** Names by which a member is personal wherever it is. */
+export const personalNames: readonly string[] = [
+  ...new Protector({ mode: 'drop', columns: {}, hasher: null }).rules.byName.keys(),
+]
+
 /** The value that a text is made of; the value itself where the text stays the same. */
 export function throughText(value: Json, change: (json: string) => string): Json {
   const json = stringifyJson(value)
@@ -151,7 +156,7 @@ export function throughText(value: Json, change: (json: string) => string): Json
 
 /** Members that may hold a person, a document or the crew in records of unknown shape. */
 function placesOf(stream: StreamDef): readonly string[] {
-  if (!isOfPerson(stream)) return []
+  if (!isAboutPerson(stream)) return []
   const { reads } = stream
   const endpoint =
     reads.kind === 'list' || reads.kind === 'collection' ? reads.list : reads.kind === 'document' ? reads.endpoint : ''

@@ -14,28 +14,16 @@ export type StoredPrivacy = {
   readonly generation: string
   /** When the settings were written; null: never. */
   readonly setAt: Date | null
-  /** The position of an unfinished `privacy apply`; null: none is running. */
-  readonly applying: Applying | null
+  /** `privacy apply` has not finished. */
+  readonly isApplying: boolean
   /** The schema that was applied: see sync.repeatable. */
   readonly schema: string
-}
-
-/** What happens to the hashes by which a sync sees whether a record has changed. */
-export type RecordHashes = 'keyed' | 'kept' | 'forgotten'
-
-/** What `privacy apply` has to do, and how far it is. */
-export type Applying = {
-  /** Values are needed that are not stored: the API is read again. */
-  readonly rereads: boolean
-  readonly recordHashes: RecordHashes
-  /** By table the last key that is done; null: all of the table is. */
-  readonly done: Readonly<Record<string, string | null>>
 }
 
 /** Reads the settings; `for share` keeps them unchanged until the transaction ends. */
 export async function readStored(db: Queryable, lock: '' | 'for share' = ''): Promise<StoredPrivacy> {
   const { rows } = await db.query<StoredPrivacy>(
-    `select mode, columns, key_fingerprint as fingerprint, generation::text, set_at as "setAt", applying,
+    `select mode, columns, key_fingerprint as fingerprint, generation::text, set_at as "setAt", applying is not null as "isApplying",
        (select version from sync.repeatable) as schema
      from sync.privacy ${lock}`,
   )

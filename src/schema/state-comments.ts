@@ -432,7 +432,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.privacy.generation':
     'Counts changes of this row, of sync.erased and of the schema. A process that knows an older number writes nothing.',
   'column sync.privacy.applying':
-    'Progress of `privacy apply`, by table; null: it is not running. Until it ends, no process works.',
+    'Not null while `privacy apply` is running, or was stopped before its end. Until it ends, no process works.',
   'column sync.privacy.set_at': 'When the settings were written; null: the database is older than these settings.',
   'table sync.erased':
     'Persons of whom only the key is kept, even when they are read again. An insert erases a person. A backup must contain it.',

@@ -69,3 +69,10 @@ export function send(reply: FastifyReply, { status, headers, contentType, body }
   const text = contentType === 'text/plain' ? String(body) : stringifyJson(body)
   return reply.type(`${contentType}; charset=utf-8`).send(text)
 }
+
+/** Seconds after which what is not known yet may be known. */
+const retryAfterS = 30
+
+/** The mirror does not know it, and the API could not be asked. */
+export const notKnown = (detail: string, seconds: number = retryAfterS): Refusal =>
+  new Refusal(problem(503, detail, {}, { 'retry-after': String(seconds) }))

@@ -5,8 +5,10 @@ import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '
 import { holdsPerson } from '../catalog/catalog.ts'
 import { keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { lacksErased } from '../mirror/erasures.ts'
 import { exactMember, hashPrefix, isHash } from '../privacy/hash.ts'
 import { nobodyErased, Protector } from '../privacy/protect.ts'
+import { notKnown } from './problem.ts'
 import type { Caller } from './types.ts'
 import { fieldMarks } from './writes/tags.ts'
 
@@ -49,8 +51,12 @@ export function present(caller: Caller, stream: StreamDef, record: Json): Json {
 /** Whether JSON text may hold substitutes for personal values. */
 const mayHoldHashes = (text: string): boolean => text.includes(hashPrefix) || text.includes(exactMember)
 
-/** JSON text of a record as this caller may see it, from its payload. */
+/**
+ * JSON text of a record as this caller may see it, from its payload.
+ * @throws Refusal 503 where its personal values were erased and not read again
+ */
 export function presentText(caller: Caller, stream: StreamDef, payload: string): string {
+  if (lacksErased(payload)) throw notKnown(`Records of ${stream.name} are being read again.`)
   if (!holdsPerson(stream)) return payload
   if (mayHoldHashes(payload)) return stringifyJson(present(caller, stream, parseJson(payload).value))
   return caller.personal ? payload : impersonal.text(stream, payload)

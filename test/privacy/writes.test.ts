@@ -3,7 +3,9 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { mirrorErasures } from '../../src/mirror/erasures.ts'
 import { cancelChange, resolveChange, retryChange } from '../../src/outbox/decisions.ts'
+import type { Erasure } from '../../src/privacy/apply.ts'
 import { openPrivacy } from '../../src/privacy/privacy.ts'
 import { type Action, privacySettings } from '../../src/privacy/rules.ts'
 import { claimPrivacy } from '../../src/privacy/stored.ts'
@@ -15,6 +17,8 @@ import { marker, tablesWith } from './markers.ts'
 const key = 'a key for tests, and nothing else'
 const fields = ['firstName', 'lastName', 'email', 'birthDate', 'addressCity', 'addressCountry', 'language'] as const
 type Field = (typeof fields)[number]
+
+const { erase } = mirrorErasures.find(({ table }) => table === 'mirror.users') as Erasure
 
 /** Countries that the sandbox knows. */
 let countries: readonly string[] = []
@@ -31,10 +35,11 @@ const modes: readonly { name: string; mode: Action; columns: Record<string, Acti
   { name: 'keep', mode: 'keep', columns: {}, key: null },
   { name: 'hash', mode: 'hash', columns: {}, key },
   { name: 'drop', mode: 'drop', columns: {}, key: null },
+  { name: 'keep, erased and not read again', mode: 'keep', columns: {}, key: null },
   { name: 'some of each', mode: 'keep', columns: { 'users.email': 'hash', 'users.first_name': 'drop' }, key },
 ]
 
-describe.each(modes)('with personal data: $name', ({ mode, columns, key }) => {
+describe.each(modes)('with personal data: $name', ({ name, mode, columns, key }) => {
   let testDatabase: TestDatabase
   let rig: Rig
   let userIds: number[] = []
@@ -60,6 +65,7 @@ describe.each(modes)('with personal data: $name', ({ mode, columns, key }) => {
     upstream(Object.fromEntries(fields.map((field, index) => [field, fresh(field, n + index)])))
     upstream({ nationality: { code: countries[0] } })
     await rig.mirror('users', { id: userId })
+    if (name.includes('erased')) await testDatabase.pool.query(erase(`t.id = ${userId}`))
   }
   const upstream = (set: Record<string, unknown>): unknown =>
     rig.sandbox.mutate([{ record: 'users', op: 'update', id: userId, set }])

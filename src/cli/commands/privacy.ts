@@ -3,11 +3,10 @@
 import { type Database, openDatabase } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { count, counted, instant } from '../../format.ts'
+import { mirrorErasures } from '../../mirror/erasures.ts'
 import { crewOf, erasePerson, exportPerson, unerasePerson } from '../../mirror/persons.ts'
-import { mirrorRewrites } from '../../mirror/rewrites.ts'
-import { outboxRewrites } from '../../outbox/personal.ts'
-import { type ApplyOptions, applySettings, previewSettings, type RewritesOf } from '../../privacy/apply.ts'
-import { syncRewrites } from '../../privacy/rewrites.ts'
+import { outboxErasures } from '../../outbox/personal.ts'
+import { type ApplyOptions, applySettings, type Erasure, previewSettings } from '../../privacy/apply.ts'
 import { actionOf, personalColumns, privacySettings } from '../../privacy/rules.ts'
 import { differenceOf, readErased, readStored } from '../../privacy/stored.ts'
 import { createRequest } from '../../sync/due/requests.ts'
@@ -68,18 +67,14 @@ export async function runPrivacy(context: CommandContext, { json }: Json): Promi
     printText(
       `Your settings differ, so no worker starts with them: ${difference}. Apply them with: boat-mirror privacy apply`,
     )
-  if (stored.applying !== null)
+  if (stored.isApplying)
     printText('`privacy apply` has not finished, so no worker starts. Run it again: boat-mirror privacy apply')
 }
 
 /** All tables that can hold a person. A test fails when one is missing. */
-export const rewritesOf: RewritesOf = async (db, privacy, applying) => [
-  ...(await mirrorRewrites(db, privacy)),
-  ...outboxRewrites(privacy),
-  ...syncRewrites(privacy, applying),
-]
+export const erasures: readonly Erasure[] = [...mirrorErasures, ...outboxErasures]
 
-/** Brings what is stored under the settings of this process, or says what that would change. */
+/** Erases what is stored under other settings than those of this process, or counts it. */
 export async function runApply(
   context: CommandContext,
   { dryRun, json }: Json & { readonly dryRun: boolean },
@@ -87,34 +82,32 @@ export async function runApply(
   const { config, log } = context
   const options: ApplyOptions = {
     settings: privacySettings(config),
-    rewritesOf,
+    erasures,
     requestSync: (client) =>
-      createRequest(client, { trigger: 'command', streams: streamsToSync([], config), full: true }),
+      createRequest(client, { trigger: 'command', streams: streamsToSync([], config), full: false }),
     onTable: (table, rows) => tell(log, 'privacy_applied', `${table}: ${count(rows)} rows`),
   }
   const applied = await changing(context, (database) =>
     dryRun ? previewSettings(database, { ...options, onTable: () => {} }) : applySettings(database, options),
   )
   if (json) return printJson({ dryRun, ...applied })
-  const { rows, rereads, difference } = applied
+  const { rows, difference } = applied
   if (difference !== null) print(`Difference: ${difference}.`)
   const tables = Object.entries(rows)
   if (tables.length > 0)
     print(
       table(
-        ['TABLE', dryRun ? 'ROWS TO CHANGE' : 'ROWS CHANGED'],
+        ['TABLE', dryRun ? 'ROWS TO ERASE' : 'ROWS ERASED'],
         tables.map(([name, changed]) => [name, count(changed)]),
       ),
     )
   if (difference === null && tables.length === 0)
     return print('Nothing to change: the stored data matches your settings.')
-  print(dryRun ? 'Nothing was changed.' : 'The stored data matches your settings. Start the workers again.')
-  if (rereads)
-    print(
-      dryRun
-        ? 'The database does not have all values that are needed, so every record is read again from the API.'
-        : 'The database does not have all values that are needed. The next worker or sync reads every record again from the API.',
-    )
+  print(
+    dryRun
+      ? 'Nothing was changed. What is erased is read again from the API.'
+      : 'Personal values are erased. Start the workers again: the next sync reads them again from the API.',
+  )
   printNote(elsewhere)
 }
 

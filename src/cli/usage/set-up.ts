@@ -116,9 +116,9 @@ function addPrivacy(program: Usage): void {
   privacy
     .command('apply')
     .description(
-      'convert stored data to the current PERSONAL_DATA, PERSONAL_DATA_KEY and `privacy` of the file; if it was stopped, run it again to continue',
+      'erase personal data that was stored under another PERSONAL_DATA, PERSONAL_DATA_KEY or `privacy` of the file; the next sync reads it again. If it was stopped, run it again',
     )
-    .option('--dry-run', 'change nothing; show how many rows of which tables would change', false)
+    .option('--dry-run', 'change nothing; show how many rows of which tables would be erased', false)
     .note(
       'Workers with other settings stop, and none starts until it is done. Backups and WAL archives keep the former values:',
       'expire them yourself.',

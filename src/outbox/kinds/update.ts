@@ -9,7 +9,7 @@ import { showDelayOf } from '../context.ts'
 import { isStoredAs } from '../likeness.ts'
 import { mergeChange, overlayBase } from '../merge.ts'
 import { errorText, leftBehind, type Outcome, refusedFields, type Unseen } from '../outcome.ts'
-import { clearFields, exactFields, isUnknownValue, personalFields } from '../personal.ts'
+import { clearFields, erasedBase, exactFields, isUnknownValue, personalFields } from '../personal.ts'
 import { mirrorKey, type Params, type Seen } from '../reads.ts'
 import { checkAgain } from '../show-delay.ts'
 import {
@@ -178,14 +178,16 @@ type Known = {
   readonly echoed: readonly string[]
 }
 
-/** The base of the merge, where the mirror drops values. */
+/** The base of the merge, where the mirror drops values, or has erased them to read them again. */
 function knownBase({ context, change }: Delivery, base: JsonObject, wishes: Readonly<JsonObject>): Known {
   const dropped = [...personalFields(context.privacy, change.write)].flatMap(([name, action]) =>
     action === 'drop' ? [name] : [],
   )
   const isUnknown = (name: string): boolean =>
-    isUnknownValue(base[name]) || ((base[name] ?? null) === null && !change.givenBase.includes(name))
-  const unknown = dropped.filter((name) => wishes[name] !== undefined && isUnknown(name))
+    base[name] === erasedBase ||
+    (dropped.includes(name) &&
+      (isUnknownValue(base[name]) || ((base[name] ?? null) === null && !change.givenBase.includes(name))))
+  const unknown = Object.keys(wishes).filter((name) => wishes[name] !== undefined && isUnknown(name))
   const echoed = unknown.filter((name) => wishes[name] === null)
   return { base: Object.fromEntries(Object.entries(base).filter(([name]) => !unknown.includes(name))), unknown, echoed }
 }

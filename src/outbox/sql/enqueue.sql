@@ -124,11 +124,12 @@ begin
     return jsonb '{}'; -- the API named an id that is none for this table: nothing of it is mirrored
   end;
   if payload is null then return jsonb '{}'; end if;
-  return (select coalesce(jsonb_object_agg(field.name, coalesce(payload->'_exact'->field.name, payload->field.name, 'null')), '{}')
+  return (select coalesce(jsonb_object_agg(field.name, coalesce(payload->'_exact'->field.name, payload->field.name,
+            case when payload ? '{{erased_member}}' then jsonb '"{{hash_prefix}}erased"' else 'null' end)), '{}')
           from jsonb_object_keys(body) as field (name));
 end $$;
 comment on function outbox.mirrored(outbox.operations, jsonb, jsonb) is
-  'Returns what the mirror shows for the fields of an update, as the base of the three-way merge. Empty while the record is not mirrored.';
+  'Returns what the mirror shows for the fields of an update, as the base of the three-way merge. Empty while the record is not mirrored; a mark for what `privacy apply` erased.';
 
 create or replace function outbox.refuse_hashes(place text, given jsonb) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp

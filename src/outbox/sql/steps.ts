@@ -5,6 +5,7 @@ import type { WriteDef } from '../../catalog/types.ts'
 import { targetResults, writes } from '../../catalog/writes.ts'
 import type { RepeatableStep } from '../../database/repeatable-step.ts'
 import { durably, fillSql, literal } from '../../database/sql.ts'
+import { erasedMember } from '../../mirror/erasures.ts'
 import { hashPrefix } from '../../privacy/hash.ts'
 import { dueConditions } from '../claim.ts'
 import { kindOf } from '../kinds/kinds.ts'
@@ -96,6 +97,7 @@ export const outboxSteps: readonly RepeatableStep[] = [
       ...stateLists('dead', 'waiting'),
       is_unsettled: isUnsettled('q.status'),
       hash_prefix: hashPrefix,
+      erased_member: erasedMember,
     }),
   },
   {

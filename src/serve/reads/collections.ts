@@ -6,6 +6,7 @@ import { keyText } from '../../catalog/keys.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { dateIn } from '../../clock.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
+import { lacksErased } from '../../mirror/erasures.ts'
 import type { ServeContext } from '../context.ts'
 import { Refusal } from '../problem.ts'
 import { bodyTag, present, presentArray } from '../rights.ts'
@@ -126,7 +127,7 @@ export function isKnown<Known extends Below>(
     if (below.parentAsOf !== null && parent.reads.kind === 'list') throw notFound(what, below.parentAsOf)
   }
   if (below.parentGone === true) throw notFound(what, below.parentAsOf)
-  return below.parentGone === false && below.readAt !== null && !below.bad
+  return below.parentGone === false && below.readAt !== null && !below.bad && !lacksErased(below.items ?? '')
 }
 
 /** The API's answer to a read that the mirror can't answer. @throws Refusal */

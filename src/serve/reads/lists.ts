@@ -10,13 +10,14 @@ import { pageBaseSetting, readDetected } from '../../profile/detected-settings.t
 import { pagingOf } from '../../sync/lists/paging.ts'
 import { readShapes, shapeAmong } from '../../sync/lists/shape.ts'
 import type { ServeContext } from '../context.ts'
+import { notKnown } from '../problem.ts'
 import { bodyTag, presentText } from '../rights.ts'
 import type { Caller } from '../types.ts'
 import { type DayRange, type ListQuery, listed, listQuery, orderSql } from './list-query.ts'
 import { shaped, shapeOf, type Window, windowOf } from './paging.ts'
 import { createPlaces, type Start } from './places.ts'
 import { type Handler, refuse } from './query.ts'
-import { assertMayRead, notKnown } from './states.ts'
+import { assertMayRead } from './states.ts'
 import { isShown, type ListSource, tableOf, unmirroredSource } from './unmirrored.ts'
 
 type Page = {

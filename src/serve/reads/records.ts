@@ -5,7 +5,8 @@ import { parentOf, streamNamed } from '../../catalog/catalog.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
-import type { Refusal } from '../problem.ts'
+import { isErased, lacksErased } from '../../mirror/erasures.ts'
+import { notKnown, type Refusal } from '../problem.ts'
 import { present, presentText, type RecordId, textTag } from '../rights.ts'
 import { type Deps, outdatedSql, staleWarning, unlessAway } from './collections.ts'
 import { type Handler, hasKey, parentKeyOf, type ReadRequest, recordKeyOf, type Served } from './query.ts'
@@ -17,7 +18,6 @@ import {
   isUnsettled,
   named,
   notFound,
-  notKnown,
   type ReadStatement,
   readRow,
 } from './states.ts'
@@ -123,6 +123,7 @@ type Found = Row & { readonly payload: string; readonly readAt: Date }
 /** Whether the row is the record, whole and as it was read last. */
 const isThere = (row: Row): row is Found =>
   row.payload !== null &&
+  !lacksErased(row.payload) &&
   row.readAt !== null &&
   row.gone === false &&
   row.stub === false &&
@@ -229,7 +230,7 @@ export function relatedHandler({ context, through }: Deps, stream: StreamDef, en
         text: `select ${rowColumns}, t.${identifier(link)}::text as "ownKey", t._payload #> '${steps}' as embedded,
             o._payload::text as "ownPayload", o._read_at as "ownReadAt"
           from mirror.${identifier(stream.name)} t left join mirror.${identifier(target.name)} o
-            on o.${identifier(target.key[0] ?? '')} = t.${identifier(link)} and o._deleted_at is null and not ${isStub('o')}
+            on o.${identifier(target.key[0] ?? '')} = t.${identifier(link)} and o._deleted_at is null and not ${isStub('o')} and not ${isErased('o')}
           where ${hasKey(stream, 't', stream.key)}`,
       },
     })

@@ -13,13 +13,6 @@ import { problem, Refusal } from '../problem.ts'
 import { refusalFor } from '../rights.ts'
 import type { Caller } from '../types.ts'
 
-/** Seconds after which what is not known yet may be known. */
-const retryAfterS = 30
-
-/** The mirror does not know it, and the API could not be asked. */
-export const notKnown = (detail: string, seconds: number = retryAfterS): Refusal =>
-  new Refusal(problem(503, detail, {}, { 'retry-after': String(seconds) }))
-
 /** The record does not exist. `asOf`: when that was proven. */
 export const notFound = (what: string, asOf: Date | null): Refusal =>
   new Refusal(problem(404, `${what} does not exist.`, {}, asOf === null ? {} : { 'x-as-of': asOf.toISOString() }))

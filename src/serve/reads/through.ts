@@ -9,9 +9,9 @@ import { personRedaction } from '../../sync/details/embeds.ts'
 import { readItems } from '../../sync/details/readers/children.ts'
 import { type Outcome, readOutcome } from '../../sync/details/single.ts'
 import { type AskedRecord, readAlone } from '../../sync/read-alone.ts'
-import { problem, Refusal } from '../problem.ts'
+import { notKnown, problem, Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
-import { notFound, notKnown } from './states.ts'
+import { notFound } from './states.ts'
 
 export type Asked = {
   readonly stream: StreamDef

@@ -10,10 +10,10 @@ import { identifier, literal } from '../../database/sql.ts'
 import { personRedaction } from '../../sync/details/embeds.ts'
 import { keyOf, valueAt } from '../../sync/records/project.ts'
 import type { ServeContext } from '../context.ts'
-import type { Refusal } from '../problem.ts'
+import { notKnown, type Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
 import type { ListQuery } from './list-query.ts'
-import { isErasedPerson, named, notKnown } from './states.ts'
+import { isErasedPerson, named } from './states.ts'
 
 /** Where the rows `t` of a list come from. */
 export type ListSource = {

@@ -8,6 +8,7 @@ import type { Elements } from '../../api/wire/elements.ts'
 import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import { contentKey, keyText } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
+import { lacksErased } from '../../mirror/erasures.ts'
 import type { RecordState } from '../../mirror/records.ts'
 import type { SourcedRow } from '../../mirror/rows.ts'
 import { answerFound, type ChangeSet, changeSet, type Found, nothing, projected } from '../change-set.ts'
@@ -172,7 +173,9 @@ function changedRecords(
     const listed = redact(entry.record)
     // Where lists are summaries, the payload stays the single read's until that is read again.
     const known = entry.key === null ? undefined : payloads.get(entry.key)
-    const detail = known?.source === reads.list ? undefined : known
+    // Nor does it fill a row that `privacy apply` has erased: the feed shows that once, with all its values.
+    const awaitsSingle = known !== undefined && lacksErased(known.payload)
+    const detail = known?.source === reads.list || awaitsSingle ? undefined : known
     const record = detail === undefined ? listed : overlay(parseJson(detail.payload).value, listed)
     const { row, found: own } = projected(
       record === entry.record ? { ...of, record, payload: entry.text } : { ...of, record },
@@ -182,7 +185,8 @@ function changedRecords(
       found.push(projected({ ...of, record }).found)
       continue
     }
-    rows.push(detail === undefined ? row : { ...row, payload: detail.payload, source: detail.source })
+    if (!awaitsSingle)
+      rows.push(detail === undefined ? row : { ...row, payload: detail.payload, source: detail.source })
     const key = keyText(row.key)
     records.push({
       stream: stream.name,

@@ -2,6 +2,7 @@
 
 import type { StreamDef } from '../../catalog/types.ts'
 import { isStub, keySql, type Queryable } from '../../database/sql.ts'
+import { isErased } from '../../mirror/erasures.ts'
 import { askedJoin, rememberedJoin } from '../../mirror/records.ts'
 
 /** JSON text of a row's payload, exact, and where it came from. */
@@ -31,7 +32,7 @@ export async function listedPayloads(
 ): Promise<readonly { readonly key: string; readonly payload: string }[]> {
   const { rows } = await db.query<{ key: string; payload: string }>(
     `select ${keySql(stream, 't')} as key, t._payload::text as payload from mirror.${stream.name} t
-     where t._source = $1 and t._deleted_at is null limit $2`,
+     where t._source = $1 and t._deleted_at is null and not ${isErased('t')} limit $2`,
     [list, limit],
   )
   return rows
@@ -45,7 +46,7 @@ export async function listedPayload(
 ): Promise<{ readonly payload: string; readonly listed: boolean } | null> {
   const { rows } = await db.query<{ payload: string; listed: boolean }>(
     `select t._payload::text as payload, coalesce(r.listed_at >= t._read_at, false) as listed
-     from ${askedJoin(stream)} ${rememberedJoin} where t._deleted_at is null and not ${isStub('t')}`,
+     from ${askedJoin(stream)} ${rememberedJoin} where t._deleted_at is null and not ${isStub('t')} and not ${isErased('t')}`,
     [[key], stream.name],
   )
   return rows[0] ?? null
