@@ -201,6 +201,7 @@ function storedRow(privacy: Privacy, row: Texts): Texts | null {
   for (const [name, rule] of Object.entries({ ...hashedColumns, ...(isLost && inputColumns) })) {
     if ((row[name] ?? null) === null) continue
     const before = parsed(row[name])
+    if (name in hashedColumns && isHashed(before)) continue
     const after = stringifyJson(rule(privacy, write, before))
     if (after !== stringifyJson(before)) stored[name] = after
   }

@@ -4,7 +4,7 @@
 import type { Protection } from '../api/wire/elements.ts'
 import { type Json, parseJson, stringifyJson } from '../api/wire/json.ts'
 import { keyText } from '../catalog/keys.ts'
-import type { Column, StreamDef } from '../catalog/types.ts'
+import type { StreamDef } from '../catalog/types.ts'
 import { newerProgram, newerRelease } from '../database/release.ts'
 import type { Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
@@ -20,8 +20,6 @@ export type Privacy = {
   generation(): string
   /** A record of this stream as it may be stored. `params`: the path parameters of the read. */
   protect(stream: StreamDef, record: Json, params?: Readonly<Record<string, string>>): Json
-  /** The value of a column of this record, protected. */
-  protectColumn(stream: StreamDef, column: Column, value: Json): Json
   /**
    * The same for all records of an answer; null: they may be stored as they came. `stream` null: the answer's type is
    * unknown.
@@ -104,7 +102,6 @@ export function privacyOf(settings: PrivacySettings, known: Known): Privacy {
     generation: () => generation,
     protect: (stream, record, params = {}) =>
       isNeeded() ? throughText(record, (json) => protectText(stream, json, params)) : record,
-    protectColumn: (stream, column, value) => (isNeeded() ? protector.protectColumn(stream, column, value) : value),
     protectionFor: (stream, params) => {
       if (!isNeeded()) return null
       const { hasher } = settings

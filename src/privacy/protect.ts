@@ -4,7 +4,7 @@
 
 import { get, isObject, type Json, parseJson, stringifyJson, textOf } from '../api/wire/json.ts'
 import { embeddedPerson, streamNamed, streams } from '../catalog/catalog.ts'
-import type { Column, ColumnType, StreamDef } from '../catalog/types.ts'
+import type { ColumnType, StreamDef } from '../catalog/types.ts'
 import { type Node, personal, Rules, stays, typed } from './nodes.ts'
 import { type Action, actionOf, type PrivacySettings } from './rules.ts'
 import { written } from './walk.ts'
@@ -73,14 +73,6 @@ export class Protector {
   /** The same of a record; the record itself where nothing in it is personal. */
   protect(stream: StreamDef, record: Json): Json {
     return throughText(record, (json) => this.text(stream, json))
-  }
-
-  /** The value of a column as `protect` leaves it in its record. */
-  protectColumn(stream: StreamDef, { path }: Column, value: Json): Json {
-    if (path === null || value === null) return value
-    const record = path.split('.').reduceRight<Json>((inner, member) => ({ [member]: inner }), value)
-    const kept = this.protect(stream, record)
-    return kept === record ? value : (get(kept, path) ?? null)
   }
 
   /** JSON text of which nothing is known but the names in it, as it may be stored. */

@@ -1,11 +1,11 @@
 // Writes a record without what must not be stored, from its JSON: only what changes is decoded and written anew. Pure.
 
 import { convertValue } from '../api/wire/convert.ts'
-import { isObject, type Json, type JsonObject, parseJson, stringifyJson, textOf } from '../api/wire/json.ts'
+import { isObject, type Json, parseJson, stringifyJson, textOf } from '../api/wire/json.ts'
 import type { ColumnType } from '../catalog/types.ts'
 import { backslash, closeArray, closeObject, comma, openArray, openObject, quote } from '../json/characters.ts'
-import { exactMember, type Hasher, isHash } from './hash.ts'
-import type { Names, Node, Rules } from './nodes.ts'
+import { exactMember, type Hasher } from './hash.ts'
+import type { Node, Rules } from './nodes.ts'
 import type { Action } from './rules.ts'
 
 /** Replaces a value that does not fit the type of its field. */
@@ -27,8 +27,6 @@ const fitsType = (type: ColumnType, text: string): boolean => text.trim() === ''
 
 /** Numbers begin with a character below, `true` and `false` with one above. */
 const letters = 0x61
-
-const underscore = 0x5f
 
 /** Room for the text at hand. */
 const room = new Uint16Array(65_536)
@@ -169,8 +167,7 @@ class Walk {
     return lastEnd === 0 ? ~(at + 1) : at + 1
   }
 
-  /** @param movesExact hashes of exact values are written at its end, where more of them are added */
-  #object(begin: number, node: Node, movesExact = false): number {
+  #object(begin: number, node: Node): number {
     if (node.members === null && node.act !== 'keep') return ~this.#pastValue(begin) // an unknown shape
     if (node.isUser && this.#rules.erased.size > 0) {
       const end = this.#pastErased(begin)
@@ -180,10 +177,7 @@ class Walk {
     if (this.#units[at] === closeObject) return at + 1
     const units = this.#units
     const names = this.#rules.namesOf(node)
-    const [outBefore, fromBefore] = [this.#out, this.#from]
     let lastEnd = 0
-    let held: JsonObject | undefined
-    let isHeldHere = false
     let exact: [name: string, hash: string][] | null = null
     for (;;) {
       const out = this.#out
@@ -196,23 +190,12 @@ class Walk {
           i++
         }
       const valueAt = this.#pastSpace(this.#pastSpace(i + 1) + 1)
-      const isExact = units[at + 1] === underscore && this.#json.slice(at + 1, i) === exactMember
-      let end: number
-      if (isExact) {
-        end = this.#pastValue(valueAt)
-        const all = this.#parsed(valueAt, end)
-        const left = this.#exactOf(all, names)
-        held = left ?? held
-        isHeldHere = left === all && !movesExact
-        if (!isHeldHere) end = ~end
-      } else {
-        this.#exact = ''
-        const own = isEscaped ? names.of(this.#textOf(at, i + 1)) : names.at(units, at + 1, i)
-        end = this.#value(valueAt, own, at)
-        if (this.#exact !== '' && units[valueAt] === quote) {
-          exact ??= []
-          exact.push([this.#textOf(at, i + 1), this.#exact])
-        }
+      this.#exact = ''
+      const own = isEscaped ? names.of(this.#textOf(at, i + 1)) : names.at(units, at + 1, i)
+      const end = this.#value(valueAt, own, at)
+      if (this.#exact !== '' && units[valueAt] === quote) {
+        exact ??= []
+        exact.push([this.#textOf(at, i + 1), this.#exact])
       }
       if (end < 0) {
         this.#out = out
@@ -224,27 +207,13 @@ class Walk {
       at = this.#pastSpace(at + 1)
       if (lastEnd === 0) this.#from = at
     }
-    if (exact !== null && isHeldHere) {
-      this.#out = outBefore
-      this.#from = fromBefore
-      return this.#object(begin, node, true)
-    }
-    if (exact !== null || (held !== undefined && !isHeldHere)) {
-      const all = { ...held, ...Object.fromEntries(exact ?? []) }
+    if (exact !== null) {
+      const all = Object.fromEntries(exact)
       this.#replace(at, at, `${lastEnd === 0 ? '' : ','}"${exactMember}":${stringifyJson(all)}`)
       return at + 1
     }
     // A country that has lost all its members is dropped.
     return lastEnd === 0 && node.act !== 'keep' ? ~(at + 1) : at + 1
-  }
-
-  /** The hashes of exact values, without those of dropped fields. */
-  #exactOf(hashes: Json, names: Names): JsonObject | undefined {
-    if (!isObject(hashes)) return undefined
-    const all = Object.entries(hashes)
-    const kept = all.filter(([name, hash]) => typeof hash === 'string' && isHash(hash) && names.of(name).act !== 'drop')
-    if (kept.length === all.length) return hashes
-    return kept.length === 0 ? undefined : Object.fromEntries(kept)
   }
 
   /** Writes only the id of an erased user; 0: the user is not erased. */

@@ -135,7 +135,7 @@ describe('whatever a person is called', () => {
   const shownAs = (protector: Protector, stream: (typeof streams)[number], record: Json): string =>
     JSON.stringify(protector.protect(stream, record))
 
-  it('no text of a person is left, in any shape and at any depth, and treating it twice changes nothing', () => {
+  it('no text of a person is left, in any shape and at any depth', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...people),
@@ -148,7 +148,6 @@ describe('whatever a person is called', () => {
           const record = { id: 5, ...fields, ...(isKind && { type: 'ADULT' }) }
           const kept = protector.protect(stream, record)
           expect(JSON.stringify(kept)).not.toMatch(/zq~x/i)
-          expect(protector.protect(stream, kept)).toEqual(kept)
           expect(shownAs(protector, rentals, { id: 1, user: record, users: [record] })).not.toMatch(/zq~x/i)
           expect(
             shownAs(protector, streamNamed('resource_unavailabilities'), { booking: { user: record } }),

@@ -46,19 +46,12 @@ export function walk(protector: Protector, name: string, value: Json, node: Node
   const kept: [string, Json][] = []
   const exact: [string, Json][] = []
   for (const [member, inner] of Object.entries(value)) {
-    const own =
-      member === exactMember
-        ? exactAs(protector, inner, node)
-        : walk(protector, member, inner, memberOf(protector, member, node))
+    const own = walk(protector, member, inner, memberOf(protector, member, node))
     if (own !== undefined) kept.push([member, own])
     const isHashed = typeof inner === 'string' && typeof own === 'string' && own !== inner && own !== '…'
-    if (member !== exactMember && isHashed && normalValue(member, inner) !== inner)
-      exact.push([member, rules.hasher?.of(inner) ?? ''])
+    if (isHashed && normalValue(member, inner) !== inner) exact.push([member, rules.hasher?.of(inner) ?? ''])
   }
-  if (exact.length > 0) {
-    const [, held] = kept.find(([member]) => member === exactMember) ?? []
-    kept.push([exactMember, { ...(isObject(held) ? held : {}), ...Object.fromEntries(exact) }])
-  }
+  if (exact.length > 0) kept.push([exactMember, Object.fromEntries(exact)])
   const isEmptied = kept.length === 0 && Object.keys(value).length > 0
   return isEmptied && node.act !== 'keep' ? undefined : (Object.fromEntries(kept) as Json)
 }
@@ -89,16 +82,6 @@ function textAs({ rules }: Protector, name: string, value: string, node: Node): 
   if (value.trim() === '') return value
   if (act === 'drop') return undefined
   return isHash(value) ? value : rules.hasher?.of(normalValue(name, value))
-}
-
-/** Of the hashes of exact values those of fields that are not dropped. */
-function exactAs(protector: Protector, hashes: Json, node: Node): Json | undefined {
-  if (!isObject(hashes)) return undefined
-  const all = Object.entries(hashes)
-  const kept = all.filter(
-    ([name, hash]) => typeof hash === 'string' && isHash(hash) && memberOf(protector, name, node).act !== 'drop',
-  )
-  return all.length > 0 && kept.length === 0 ? undefined : (Object.fromEntries(kept) as Json)
 }
 
 function memberOf({ rules }: Protector, name: string, { members, rest }: Node): Node {
