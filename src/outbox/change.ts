@@ -83,43 +83,20 @@ export type Change = {
   readonly results: Results
 }
 
-/** A row as Postgres gives it; `looks`, `proof` and `departed` are what a Change calls verifications, evidence and dispatched. */
-export type ChangeRow = {
-  id: string
-  operation: string
-  status: Status
-  target: JsonObject
-  body: JsonObject | null
-  aggregate: string
-  enqueued_by: string
-  seen_at: Date
-  seen_snapshot: string | null
-  attempts: number
-  looks: number
-  fence: string
-  on_conflict: OnConflict
-  base: JsonObject
-  given_base: string[]
-  overwrites: boolean
-  veiled: boolean
-  kept_remote: string[]
-  left_out: string[]
-  proof: string | null
-  request: SentRequest | null
-  departed: boolean
-  sent_at: Date | null
-  deadline: Date | null
-  expires_at: Date | null
-  warning: string | null
-  results: JsonObject | null
+/** A change as {@link changeColumns} select it. */
+export type ChangeRow = Omit<Change, 'write' | 'body' | 'evidence' | 'results'> & {
+  readonly body: JsonObject | null
+  readonly proof: string | null
+  readonly results: JsonObject | null
 }
 
 /** The columns of a {@link ChangeRow}. */
-export const changeColumns = `q.id, q.operation, q.status, q.target, q.body, q.aggregate, q.enqueued_by,
-  greatest(q.enqueued_at, q.seen_at) as seen_at, q.seen_snapshot::text, q.attempts, q.looks, q.fence, q.on_conflict, q.base,
-  array(select jsonb_object_keys(coalesce(nullif(q.options->'base', 'null'), '{}'))) as given_base,
-  q.options->'base' is not distinct from 'null' as overwrites, q.veiled, q.kept_remote, q.left_out, q.proof::text,
-  q.request, q.departed, q.sent_at, q.deadline, q.expires_at, q.warning,
+export const changeColumns = `q.id, q.operation, q.status, q.target, q.body, q.aggregate, q.enqueued_by as "enqueuedBy",
+  greatest(q.enqueued_at, q.seen_at) as "seenAt", q.seen_snapshot::text as "seenSnapshot", q.attempts, q.looks as verifications,
+  q.fence, q.on_conflict as "onConflict", q.base,
+  array(select jsonb_object_keys(coalesce(nullif(q.options->'base', 'null'), '{}'))) as "givenBase",
+  q.options->'base' is not distinct from 'null' as overwrites, q.veiled, q.kept_remote as "keptRemote", q.left_out as "leftOut",
+  q.proof::text, q.request, q.departed as dispatched, q.sent_at as "sentAt", q.deadline, q.expires_at as "expiresAt", q.warning,
   (select jsonb_object_agg(d.depends_on::text, c.result->'id') from outbox.dependencies d
    join outbox.queue c on c.id = d.depends_on where d.change_id = q.id and c.status = 'done') as results`
 
@@ -136,38 +113,13 @@ export function evidenceIn(text: string | null): Evidence {
 }
 
 /** Parses a row. */
-export function toChange(row: ChangeRow): Change {
-  return {
-    id: row.id,
-    operation: row.operation,
-    write: writeNamed(row.operation),
-    status: row.status,
-    target: row.target,
-    body: row.body ?? {},
-    aggregate: row.aggregate,
-    enqueuedBy: row.enqueued_by,
-    seenAt: row.seen_at,
-    seenSnapshot: row.seen_snapshot,
-    attempts: row.attempts,
-    verifications: row.looks,
-    fence: row.fence,
-    onConflict: row.on_conflict,
-    base: row.base,
-    givenBase: row.given_base,
-    overwrites: row.overwrites,
-    veiled: row.veiled,
-    keptRemote: row.kept_remote,
-    leftOut: row.left_out,
-    evidence: evidenceIn(row.proof),
-    request: row.request,
-    dispatched: row.departed,
-    sentAt: row.sent_at,
-    deadline: row.deadline,
-    expiresAt: row.expires_at,
-    warning: row.warning,
-    results: new Map(Object.entries(row.results ?? {})),
-  }
-}
+export const toChange = ({ body, proof, results, ...row }: ChangeRow): Change => ({
+  ...row,
+  write: writeNamed(row.operation),
+  body: body ?? {},
+  evidence: evidenceIn(proof),
+  results: new Map(Object.entries(results ?? {})),
+})
 
 /** The number of the change a value refers to (`{"change": 17}`), or null for an ordinary value. */
 export function referredChange(value: Json | undefined): string | null {

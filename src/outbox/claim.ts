@@ -90,7 +90,7 @@ export async function claimChanges(
   for (let attempt = 1; attempt <= claimAttempts; attempt++) {
     try {
       const { rows } = await db.query<ChangeRow & { place: string }>(claimSql, [owner, lease, most, servedLast])
-      return rows.sort((a, b) => Number(a.place) - Number(b.place)).map(toChange)
+      return rows.sort((a, b) => Number(a.place) - Number(b.place)).map(({ place: _, ...row }) => toChange(row))
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === uniqueViolation)) throw error
     }

@@ -125,9 +125,9 @@ export async function previewDecision(
     `select ${changeColumns}, q.conflict from outbox.queue q where q.id = $1`,
     [id],
   )
-  const [row] = rows
-  if (row === undefined) return null
-  const change = decided(toChange(row), what, row.conflict)
+  if (rows[0] === undefined) return null
+  const { conflict, ...row } = rows[0]
+  const change = decided(toChange(row), what, conflict)
   const signal = AbortSignal.timeout(previewMs)
   try {
     return await preview(context, change, signal)
