@@ -18,7 +18,7 @@ import { type BoatMirrorError, messageOf } from './errors.ts'
 import { migrateQueue, openBackend } from './jobs/backend.ts'
 import type { QueueBackend } from './jobs/queues.ts'
 import type { Logger } from './log.ts'
-import { lazily } from './memo.ts'
+import { kept } from './memo.ts'
 import { createChangeNotifier } from './mirror/change-notifier.ts'
 import { carryOutErasures } from './mirror/persons.ts'
 import { noticeHistory } from './outbox/claim.ts'
@@ -133,19 +133,16 @@ export async function openServer(config: Config, log: Logger): Promise<DatabaseS
  * The pooling in front of the database where sessions are needed; checked once, and logged where it costs something.
  */
 function lookOnce(config: Config, { directUrl }: DatabaseServer, log: Logger): () => Promise<Pooling> {
-  const look = async (): Promise<Pooling> => {
-    const pooling = await poolingOf(
-      directUrl,
-      config.databaseDirectUrl === null ? 'DATABASE_URL' : 'DATABASE_DIRECT_URL',
-    )
+  return kept(async () => {
+    const variable = config.databaseDirectUrl === null ? 'DATABASE_URL' : 'DATABASE_DIRECT_URL'
+    const pooling = await poolingOf(directUrl, variable)
     if (pooling === 'transaction')
       log.info(
         { event: 'transaction_pooler' },
         'a transaction pooler stands before the database and passes no notifications: queue and outbox are asked each second (DATABASE_DIRECT_URL leads past it)',
       )
     return pooling
-  }
-  return lazily(look)
+  })
 }
 
 /** Names this installation in a Redis that others use too: its id, and the database, because a copied database has the same id. */

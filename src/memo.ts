@@ -32,16 +32,23 @@ export function memo<T>(make: (text: string) => T, { most, longest }: Bounds): (
 /** A copy of the text. V8 makes a part of a text a view of the whole: to remember it would keep the whole. */
 const detached = (text: string): string => JSON.parse(JSON.stringify(text)) as string
 
-/** Makes a value at the first call and keeps it. A failure is not kept: the next call tries again. */
-export function lazily<T>(make: () => Promise<T>): () => Promise<T> {
-  let kept: Promise<T> | undefined
+/**
+ * Makes a value at the first call, and again when the last success began more than `maxAgeMs` ago; by default never. A failure is not
+ * kept: its callers get the error, and the next call tries again.
+ */
+export function kept<T>(
+  make: () => Promise<T>,
+  maxAgeMs = Number.POSITIVE_INFINITY,
+  now: () => number = Date.now,
+): () => Promise<T> {
+  let last: { readonly result: Promise<T>; readonly at: number } | undefined
   return () => {
-    if (kept !== undefined) return kept
-    const mine = make()
-    kept = mine
-    mine.catch(() => {
-      if (kept === mine) kept = undefined // callers get the error themselves
+    if (last !== undefined && now() - last.at < maxAgeMs) return last.result
+    const mine = { result: make(), at: now() }
+    last = mine
+    mine.result.catch(() => {
+      if (last === mine) last = undefined
     })
-    return mine
+    return mine.result
   }
 }

@@ -3,18 +3,18 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { lazily } from '../src/memo.ts'
+import { kept } from '../src/memo.ts'
 
 it('makes a value once, for those who ask meanwhile, too', async () => {
   let made = 0
-  const value = lazily(async () => ++made)
+  const value = kept(async () => ++made)
   expect(await Promise.all([value(), value()])).toEqual([1, 1])
   expect(await value()).toBe(1)
 })
 
 it('makes it again after a failure', async () => {
   let tries = 0
-  const value = lazily(async () => {
+  const value = kept(async () => {
     if (++tries < 3) throw new Error(`try ${tries}`)
     return tries
   })
@@ -24,9 +24,9 @@ it('makes it again after a failure', async () => {
 })
 
 // `deciding` is forgotten when it ends, however it ends.
-it('nothing but `lazily` keeps what an asynchronous call returns, unless it ends something', () => {
+it('nothing but `kept` keeps what an asynchronous call returns, unless it ends something', () => {
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
-  const kept = files.flatMap((file) => {
+  const promises = files.flatMap((file) => {
     const lines = readFileSync(join('src', file), 'utf8').split('\n')
     const names = lines.flatMap((line) => /\blet (\w+): Promise</.exec(line)?.[1] ?? [])
     return lines
@@ -35,5 +35,5 @@ it('nothing but `lazily` keeps what an asynchronous call returns, unless it ends
       )
       .map((line) => `${file}: ${line.trim()}`)
   })
-  expect(kept).toEqual([])
+  expect(promises).toEqual([])
 })

@@ -5,8 +5,9 @@ import type { FastifyInstance } from 'fastify'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, type ErrorCode } from '../errors.ts'
 import { type Freshness, freshnessFacts } from '../inspect/streams.ts'
+import { kept } from '../memo.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
-import { type OperatorContext, sharedRead } from './page-facts.ts'
+import type { OperatorContext } from './page-facts.ts'
 
 type PartHealth = { readonly ok: true; readonly ms: number } | { readonly ok: false; readonly code: ErrorCode }
 
@@ -70,7 +71,7 @@ async function countStates(context: OperatorContext): Promise<Readonly<Record<Fr
 
 /** Adds /healthz and /readyz. */
 export function registerHealth(server: FastifyInstance, context: OperatorContext): void {
-  const readiness = sharedRead(() => readReadiness(context), maxAgeMs)
+  const readiness = kept(() => readReadiness(context), maxAgeMs)
   const options = { config: { open: true } }
   server.get('/healthz', options, () => ({ alive: true, version: context.version }))
   server.get('/readyz', options, async (_request, reply) => {

@@ -53,24 +53,6 @@ export type OperatorContext = {
   readonly version: string
 }
 
-/** Reads again only when the last successful read began more than `maxAgeMs` ago. A failure is not kept. */
-export function sharedRead<T>(
-  read: () => Promise<T>,
-  maxAgeMs: number,
-  now: () => number = Date.now,
-): () => Promise<T> {
-  let last: { readonly result: Promise<T>; readonly at: number } | undefined
-  return () => {
-    if (last !== undefined && now() - last.at < maxAgeMs) return last.result
-    const mine = { result: read(), at: now() }
-    last = mine
-    mine.result.catch(() => {
-      if (last === mine) last = undefined // the caller gets the error; the next one reads again
-    })
-    return mine.result
-  }
-}
-
 export type PageFacts = {
   /** The database's clock. */
   readonly now: Date

@@ -5,12 +5,13 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { messageOf } from '../errors.ts'
 import { stringifyJson } from '../json/plain.ts'
+import { kept } from '../memo.ts'
 import { registerDecisionPages } from './decision-pages.ts'
 import { decidesOf, isDetailRoute, registerDetailPages } from './detail-pages.ts'
 import { createGuesses, guard } from './guard.ts'
 import { registerHealth } from './health.ts'
 import { createMetrics, type JobCounts, openJobCounts } from './metrics.ts'
-import { createFactsReader, type OperatorContext, sharedRead } from './page-facts.ts'
+import { createFactsReader, type OperatorContext } from './page-facts.ts'
 import { renderPage, renderTrouble } from './pages/status-page.ts'
 import { icon, liveScript } from './parts/live-script.ts'
 import { styleSheet } from './parts/style.ts'
@@ -47,7 +48,7 @@ function registerAssets(server: FastifyInstance): void {
 
 /** Puts all pages on a server that does not listen yet. */
 function registerPages(server: FastifyInstance, context: OperatorContext, jobs: JobCounts): void {
-  const facts = sharedRead(createFactsReader(context), factsMaxAgeMs)
+  const facts = kept(createFactsReader(context), factsMaxAgeMs)
   const { host, adminToken } = context.config
   guard(server, { host, adminToken, guesses: createGuesses() })
   registerAssets(server)

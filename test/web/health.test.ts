@@ -6,7 +6,7 @@ import { Client } from 'pg'
 import { expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
 import { createLogger } from '../../src/log.ts'
-import { sharedRead } from '../../src/web/page-facts.ts'
+import { kept } from '../../src/memo.ts'
 import { startOperatorServer } from '../../src/web/server.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
@@ -86,7 +86,7 @@ it('where the port is taken the worker goes on without pages', async () => {
 it('many viewers share one read, a failed one is not kept', async () => {
   let reads = 0
   let clock = 0
-  const read = sharedRead(
+  const read = kept(
     async () => {
       reads++
       if (reads === 2) throw new Error('gone')

@@ -6,9 +6,9 @@ import { type Estimate, estimateOf, openWork, timeLeft } from '../../inspect/est
 import { awaitFinished, runLine, runSeconds } from '../../inspect/outcome.ts'
 import { openRequest } from '../../inspect/runs.ts'
 import type { Logger } from '../../log.ts'
+import { kept } from '../../memo.ts'
 import type { ReadSettings } from '../../sync/read-costs.ts'
 import { type Run, runsOfRequest } from '../../sync/runs/runs.ts'
-import { sharedRead } from '../../web/page-facts.ts'
 import { print } from './output.ts'
 
 /** What a request has come to. */
@@ -39,7 +39,7 @@ const estimateEveryMs = 2_000
  */
 export async function watchRequest(options: WatchOptions): Promise<readonly Run[]> {
   const { database, settings, requestId, signal, log } = options
-  const estimate = sharedRead(async () => estimateOf(await openWork(database.pool), settings), estimateEveryMs)
+  const estimate = kept(async () => estimateOf(await openWork(database.pool), settings), estimateEveryMs)
   const startedAt = performance.now()
   // The log has a line of each finished run.
   const show =
