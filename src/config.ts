@@ -245,7 +245,7 @@ function configFrom(
     schedules: durations(file.schedules, 'schedules', problems),
     targets: durations(file.targets, 'targets', problems),
     lists: lists(file.lists, problems),
-    privacy: privacy(file.privacy, problems),
+    privacy: privacy(file.privacy, 'privacy', problems),
   }
   problems.push(...problemsOf({ ...fromFile, webhookStreams: value.webhookStreams }))
   if (problems.length > 0)

@@ -86,48 +86,42 @@ export const fileSections = ['schedules', 'targets', 'lists', 'privacy']
 export const isUnset = (value: unknown): boolean =>
   value === undefined || value === '' || value === '~' || value === 'null'
 
-/** A section of durations by stream, in milliseconds; `off` is 0. Errors are added to `problems`. */
-export function durations(section: unknown, name: string, problems: string[]): Record<string, number> {
-  if (isUnset(section)) return {}
-  if (!isRecord(section)) {
-    problems.push(
-      `${name} in the file is ${given(section)}. It must be names of streams with durations, for example {rentals: 15m}.`,
-    )
-    return {}
-  }
-  const entries: [string, number][] = []
-  for (const [stream, value] of Object.entries(section)) {
-    const ms = value === 'false' || value === 'off' ? 0 : typeof value === 'string' ? parseDuration(value) : undefined
-    if (ms === undefined)
-      problems.push(`${name}.${label(stream)} is ${given(value)}. It must be a duration, for example 15m, or off.`)
-    else entries.push([stream, ms])
-  }
-  return Object.fromEntries(entries)
-}
+/** What a section of the file holds under its names. */
+type SectionOf<T> = { readonly holds: string; readonly takes: string; readonly parse: (text: string) => T | undefined }
 
-const personalData = settings.personalData
+/** A section of names with values of one kind. Errors are added to `problems`. */
+const section =
+  <T>({ holds, takes, parse }: SectionOf<T>) =>
+  (values: unknown, name: string, problems: string[]): Record<string, T> => {
+    if (isUnset(values)) return {}
+    if (!isRecord(values)) {
+      problems.push(`${name} in the file is ${given(values)}. It must be ${holds}.`)
+      return {}
+    }
+    const entries: [string, T][] = []
+    for (const [key, value] of Object.entries(values)) {
+      const parsed = typeof value === 'string' ? parse(value) : undefined
+      if (parsed === undefined) problems.push(`${name}.${label(key)} is ${given(value)}. It must be ${takes}.`)
+      else entries.push([key, parsed])
+    }
+    return Object.fromEntries(entries)
+  }
+
+/** Durations by stream, in milliseconds; `off` is 0. */
+export const durations = section<number>({
+  holds: 'names of streams with durations, for example {rentals: 15m}',
+  takes: 'a duration, for example 15m, or off',
+  parse: (text) => (text === 'false' || text === 'off' ? 0 : parseDuration(text)),
+})
 
 /** What becomes of a personal column. */
 export type PersonalDataAction = 'keep' | 'hash' | 'drop'
 
-/** The section `privacy`: the treatment of columns, by `table.column`. Errors are added to `problems`. */
-export function privacy(section: unknown, problems: string[]): Record<string, PersonalDataAction> {
-  if (isUnset(section)) return {}
-  if (!isRecord(section)) {
-    problems.push(
-      `privacy in the file is ${given(section)}. It must be columns with actions, for example {users.email: hash}.`,
-    )
-    return {}
-  }
-  const entries: [string, PersonalDataAction][] = []
-  for (const [column, value] of Object.entries(section)) {
-    const action = typeof value === 'string' ? personalData.parse(value) : undefined
-    if (action === undefined)
-      problems.push(`privacy.${label(column)} is ${given(value)}. It must be ${personalData.takes}.`)
-    else entries.push([column, action])
-  }
-  return Object.fromEntries(entries)
-}
+/** The treatment of personal columns, by `table.column`. */
+export const privacy = section<PersonalDataAction>({
+  holds: 'columns with actions, for example {users.email: hash}',
+  ...settings.personalData,
+})
 
 const { pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath } = settings
 /** A single list may also have no pages at all, which cannot be set for all lists. */
