@@ -15,7 +15,7 @@ import { awaitFinished, quarantinedOf, type RunFacts, runFacts } from './inspect
 import { readStatus } from './inspect/read-status.ts'
 import type { StatusFacts } from './inspect/status.ts'
 import { streamProblems } from './jobs/schedule.ts'
-import { type SyncWorkerOptions, syncNow, workOn } from './jobs/worker.ts'
+import { patienceMs, type SyncWorkerOptions, syncNow, workOn } from './jobs/worker.ts'
 import { type Exact, parseForProgram } from './json/plain.ts'
 import { createLogger } from './log.ts'
 import { changes, type Feed, type FeedOptions } from './mirror/changes.ts'
@@ -118,8 +118,6 @@ export type Mirror = {
   close(): Promise<void>
 }
 
-/** How long a read waits while the API is paused: longer than the breaker's slowest probe. */
-const patienceMs = 75_000
 const listedChanges = 1_000
 
 /**

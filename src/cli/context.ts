@@ -159,6 +159,29 @@ async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedData
   }
 }
 
+type Owner = { readonly name: string; readonly statementTimeoutMs?: number }
+
+/** Works past a pooler on one connection of the role in DATABASE_URL, which is to own the tables. */
+export async function asOwner<T>(
+  { openDatabase: open, log }: CommandContext,
+  { name, ...options }: Owner,
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
+  await using opened = await open()
+  const database = openDatabase({
+    ...options,
+    url: opened.directUrl,
+    applicationName: `boat-mirror ${name}`,
+    max: 1,
+    log,
+  })
+  try {
+    return await work(database)
+  } finally {
+    await database.close()
+  }
+}
+
 /** The hint for a mirror that is still empty. */
 const firstSteps = 'Start `boat-mirror worker` or `boat-mirror sync`, which migrate it, or run `boat-mirror migrate`.'
 

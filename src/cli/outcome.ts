@@ -2,10 +2,19 @@
 
 import { streams } from '../catalog/catalog.ts'
 import { count, counted } from '../format.ts'
-import { type Outcome, quarantinedOf, runSeconds } from '../inspect/outcome.ts'
+import { type Outcome, quarantinedOf, runFacts, runSeconds } from '../inspect/outcome.ts'
 import type { Run } from '../sync/runs/runs.ts'
 import type { ExitCode } from './context.ts'
-import { oneLine, table } from './terminal/output.ts'
+import { oneLine, printJson, printText, table } from './terminal/output.ts'
+
+/** Prints what came of a sync: a table and what to do, or JSON, with further facts. @returns the exit code */
+export function reportSync(outcome: Outcome, json: boolean, facts: object = {}): ExitCode {
+  const exitCode = exitCodeOfSync(outcome)
+  const lines = advice(outcome)
+  if (json) printJson({ exitCode, ...facts, runs: outcome.runs.map(runFacts), quarantine: quarantinedOf(outcome) })
+  else printText([outcomeTable(outcome), ...(lines.length > 0 ? [lines.join('\n')] : [])].join('\n\n'))
+  return exitCode
+}
 
 /** 1 when a run failed or is partial, 3 when deletions are held or records are in quarantine, else 0. */
 export function exitCodeOfSync(outcome: Outcome): ExitCode {

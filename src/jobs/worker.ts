@@ -282,6 +282,9 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
   }
 }
 
+/** How long a read of such a request waits while the API is paused, in milliseconds: longer than the breaker's slowest probe. */
+export const patienceMs = 75_000
+
 type Wanted = { readonly streams: readonly string[]; readonly full: boolean }
 
 /** Works on the request that `ask` creates, and on all other work, until `wait` for the request returns. */

@@ -1,6 +1,5 @@
 // `access`: roles that see only the rows of some companies, and nothing that has no company; and the key of a boat's calendar.
 
-import { type Database, openDatabase } from '../../database/database.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
@@ -16,7 +15,7 @@ import {
 import { createCalendarKey, revokeCalendarKey } from '../../serve/access/secrets.ts'
 import { isTokenRole } from '../../serve/access/tokens.ts'
 import { handOver } from '../../sync/partners.ts'
-import { type CommandContext, type Json, present } from '../context.ts'
+import { asOwner, type CommandContext, type Json, present } from '../context.ts'
 import { jsonText, print, printJson, printNote, table } from '../terminal/output.ts'
 import { writeSecret } from '../terminal/unwritten.ts'
 
@@ -97,20 +96,8 @@ export async function runList(context: CommandContext, { json }: Json): Promise<
 }
 
 /** Runs in one transaction past a pooler, as the role in DATABASE_URL, which is to own the tables. */
-export async function changing<T>(context: CommandContext, change: (db: Queryable) => Promise<T>): Promise<T> {
-  await using opened = await context.openDatabase()
-  const database: Database = openDatabase({
-    url: opened.directUrl,
-    applicationName: 'boat-mirror access',
-    max: 1,
-    log: context.log,
-  })
-  try {
-    return await database.transaction(change)
-  } finally {
-    await database.close()
-  }
-}
+export const changing = <T>(context: CommandContext, change: (db: Queryable) => Promise<T>): Promise<T> =>
+  asOwner(context, { name: 'access' }, (database) => database.transaction(change))
 
 /**
  * Checks that views show rows by company. @throws BoatMirrorError DATABASE_PRIVILEGE when one would show all rows to

@@ -1,6 +1,6 @@
 // `privacy`: what is kept of personal data and where; what is held about one person, and how to erase it.
 
-import { type Database, openDatabase } from '../../database/database.ts'
+import type { Database } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { count, counted, instant } from '../../format.ts'
 import { mirrorErasures } from '../../mirror/erasures.ts'
@@ -11,25 +11,12 @@ import { actionOf, personalColumns, privacySettings } from '../../privacy/rules.
 import { differenceOf, readErased, readStored } from '../../privacy/stored.ts'
 import { createRequest } from '../../sync/due/requests.ts'
 import { streamsToSync } from '../../sync/plan.ts'
-import type { CommandContext, Json } from '../context.ts'
+import { asOwner, type CommandContext, type Json } from '../context.ts'
 import { print, printJson, printNote, printText, table, tell } from '../terminal/output.ts'
 
-/** Works past a pooler, as who owns the tables, for as long as it takes. */
-async function changing<T>(context: CommandContext, change: (database: Database) => Promise<T>): Promise<T> {
-  await using opened = await context.openDatabase()
-  const database: Database = openDatabase({
-    url: opened.directUrl,
-    applicationName: 'boat-mirror privacy',
-    max: 1,
-    log: context.log,
-    statementTimeoutMs: 0,
-  })
-  try {
-    return await change(database)
-  } finally {
-    await database.close()
-  }
-}
+/** Works as the owner of the tables, for as long as it takes. */
+const changing = <T>(context: CommandContext, change: (database: Database) => Promise<T>): Promise<T> =>
+  asOwner(context, { name: 'privacy', statementTimeoutMs: 0 }, change)
 
 const kept = { keep: 'value', hash: 'hash', drop: 'nothing' } as const
 

@@ -3,15 +3,15 @@
 import { existingStream } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { type Outcome, quarantinedOf, runFacts } from '../../inspect/outcome.ts'
-import { workOn } from '../../jobs/worker.ts'
+import type { Outcome } from '../../inspect/outcome.ts'
+import { patienceMs, workOn } from '../../jobs/worker.ts'
 import { askRefresh, findRefresh } from '../../sync/due/refreshes.ts'
 import { streamsToSync } from '../../sync/plan.ts'
 import { preflight } from '../../sync/preflight.ts'
 import { quarantineTotals } from '../../sync/quarantine.ts'
 import type { CommandContext, ExitCode, Json } from '../context.ts'
-import { advice, exitCodeOfSync, outcomeTable } from '../outcome.ts'
-import { print, printJson, printText } from '../terminal/output.ts'
+import { reportSync } from '../outcome.ts'
+import { printJson, printText } from '../terminal/output.ts'
 import { watchRequest } from '../terminal/progress.ts'
 import { recordKey } from './explain.ts'
 
@@ -39,9 +39,6 @@ export async function runRefresh(
   return 0
 }
 
-/** How long a read waits while the API is paused: longer than the breaker's slowest probe. */
-const patienceMs = 75_000
-
 async function carryOut(context: CommandContext, { stream, key }: Wanted, json: boolean): Promise<ExitCode> {
   const { config: settings, log, signal } = context
   await using app = await context.open({ schema: 'migrate', creates: false, patienceMs })
@@ -61,20 +58,5 @@ async function carryOut(context: CommandContext, { stream, key }: Wanted, json: 
   )
   const { state, error } = await findRefresh(database.pool, outcome.id)
   if (outcome.runs.length === 0 && error !== null) throw new BoatMirrorError('USAGE', error)
-  const code = exitCodeOfSync(outcome)
-  if (json) {
-    const { runs } = outcome
-    printJson({
-      exitCode: code,
-      id: Number(outcome.id),
-      state,
-      runs: runs.map(runFacts),
-      quarantine: quarantinedOf(outcome),
-    })
-    return code
-  }
-  print(outcomeTable(outcome))
-  const lines = advice(outcome)
-  if (lines.length > 0) printText(`\n${lines.join('\n')}`)
-  return code
+  return reportSync(outcome, json, { id: Number(outcome.id), state })
 }

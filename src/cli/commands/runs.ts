@@ -6,7 +6,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import { count, counted, instant, relative } from '../../format.ts'
 import { runFacts, runLine, runSeconds } from '../../inspect/outcome.ts'
 import { planFacts, runDetails } from '../../inspect/runs.ts'
-import { startSyncWorker } from '../../jobs/worker.ts'
+import { patienceMs, workOn } from '../../jobs/worker.ts'
 import { decideStream, findDecision, planOf } from '../../sync/decisions.ts'
 import { preflight } from '../../sync/preflight.ts'
 import { findRun, listRuns, type Run } from '../../sync/runs/runs.ts'
@@ -116,9 +116,6 @@ export async function runShow(context: CommandContext, id: string, { json }: Jso
   }
 }
 
-/** Confirmations of a release wait at a paused API as long as a sync does. */
-const patienceMs = 75_000
-
 export async function runRelease(
   context: CommandContext,
   id: string,
@@ -129,11 +126,14 @@ export async function runRelease(
   const held = existing(await findRun(app.database.pool, id), id)
   await preflight({ config, apiUrl: app.apiUrl, log, signal, limiter: app.limiter }, [held.stream])
   const { count: keys } = await heldKeyPage(app.database.pool, id, { after: '', limit: 0 })
-  const decision = await decideStream(app.database.pool, 'release', id, decidedBy({ expected }))
+  const release = (): Promise<string> => decideStream(app.database.pool, 'release', id, decidedBy({ expected }))
   const parent = findStream(held.stream)?.parent
-  const asked = parent === undefined ? '' : `${parent} for `
-  tell(log, 'release', `Requesting ${asked}${counted(keys, 'record')} of ${held.stream} again.`)
-  const run = await carryOut(context, app, { decision, stream: held.stream })
+  const backend = await app.openQueue(signal)
+  const run = await workOn({ context: app.syncContext, backend, log }, release, (decision) => {
+    const asked = parent === undefined ? '' : `${parent} for `
+    tell(log, 'release', `Requesting ${asked}${counted(keys, 'record')} of ${held.stream} again.`)
+    return ended(context, app, { decision, stream: held.stream })
+  })
   const code = exitCodeOfSync({ runs: [run], quarantine: {} })
   if (json) printJson({ exitCode: code, run: runFacts(run) })
   else print(runLine(run))
@@ -153,26 +153,19 @@ async function runOfRelease({ database }: OpenedApp, decision: string): Promise<
 }
 
 /**
- * Works until the run of a release has ended and returns it.
+ * Waits until the run of a release has ended, and returns it.
  * @throws the signal's reason when aborted; the run then waits for the next worker or sync.
  */
-async function carryOut(
+async function ended(
   { log, signal }: CommandContext,
   app: OpenedApp,
   { decision, stream }: { readonly decision: string; readonly stream: string },
 ): Promise<Run> {
-  const backend = await app.openQueue(signal)
-  await backend.ping() // a queue that is down is one message at once, not a minute of waiting
-  const worker = await startSyncWorker({ context: app.syncContext, backend, log, beginsAtOnce: true })
-  try {
-    for (let looks = 1; ; looks++) {
-      const run = await runOfRelease(app, decision)
-      if (run !== null && run.status !== 'running') return run
-      if (run === null && looks === looksBeforeTelling)
-        tell(log, 'release', `Waiting for the current run of ${stream} to end.`)
-      await sleep(endedPollMs, signal)
-    }
-  } finally {
-    await worker.stop()
+  for (let looks = 1; ; looks++) {
+    const run = await runOfRelease(app, decision)
+    if (run !== null && run.status !== 'running') return run
+    if (run === null && looks === looksBeforeTelling)
+      tell(log, 'release', `Waiting for the current run of ${stream} to end.`)
+    await sleep(endedPollMs, signal)
   }
 }

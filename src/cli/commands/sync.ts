@@ -2,22 +2,19 @@
 
 import { existingStream } from '../../catalog/catalog.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { type Outcome, quarantinedOf, runFacts } from '../../inspect/outcome.ts'
-import { syncNow } from '../../jobs/worker.ts'
+import type { Outcome } from '../../inspect/outcome.ts'
+import { patienceMs, syncNow } from '../../jobs/worker.ts'
 import { pausedStreams } from '../../sync/due/stream-state.ts'
 import { pausedText, streamsToSync, withoutPaused } from '../../sync/plan.ts'
 import { preflight } from '../../sync/preflight.ts'
 import { quarantineTotals } from '../../sync/quarantine.ts'
 import { runCheckSync } from '../check-sync.ts'
 import type { CommandContext, ExitCode, OpenedApp } from '../context.ts'
-import { advice, exitCodeOfSync, outcomeTable } from '../outcome.ts'
-import { print, printJson, printText, tell } from '../terminal/output.ts'
+import { reportSync } from '../outcome.ts'
+import { tell } from '../terminal/output.ts'
 import { watchRequest } from '../terminal/progress.ts'
 
 type SyncOptions = { readonly full: boolean; readonly check: boolean; readonly json: boolean }
-
-/** How long a read waits while the API is paused: longer than the breaker's slowest probe. */
-const patienceMs = 75_000
 
 export async function runSync(
   context: CommandContext,
@@ -36,7 +33,7 @@ export async function runSync(
   const left = withoutPaused(streams, paused)
   if (left.length < streams.length) tell(log, 'paused', `Skipped: ${pausedText(streams, paused)}.`)
   const runs = await carryOut(context, app, left, options.full)
-  return report({ runs, quarantine: await quarantineTotals(app.database.pool) }, options.json)
+  return reportSync({ runs, quarantine: await quarantineTotals(app.database.pool) }, options.json)
 }
 
 /** Asks for the sync and works on it until it is finished. */
@@ -56,16 +53,4 @@ async function carryOut(
       tell(log, 'stopping', 'Stopping. What was read is kept; the next sync or worker continues from here.')
     throw error
   }
-}
-
-function report(outcome: Outcome, json: boolean): ExitCode {
-  const code = exitCodeOfSync(outcome)
-  if (json) {
-    printJson({ exitCode: code, runs: outcome.runs.map(runFacts), quarantine: quarantinedOf(outcome) })
-    return code
-  }
-  print(outcomeTable(outcome))
-  const lines = advice(outcome)
-  if (lines.length > 0) printText(`\n${lines.join('\n')}`)
-  return code
 }
