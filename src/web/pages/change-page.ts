@@ -9,11 +9,11 @@ import type { Decision } from '../../sync/decisions.ts'
 import { openStates, type PageFacts } from '../page-facts.ts'
 import { changeActions, decisionSections } from '../parts/decisions.ts'
 import {
-  cell,
   changeTones,
   commandRow,
   frame,
   headline,
+  idLink,
   listing,
   type PageContext,
   type Section,
@@ -49,13 +49,16 @@ function stateLinks(status: PageFacts['status'], shown: string | null): Html {
 }
 
 const changesTable = (changes: readonly ChangeInfo[], now: Date): Html =>
-  table(
+  table<ChangeInfo>(
     'Changes, the newest first',
-    ['Change', 'State', 'Operation', 'Record', 'Queued'],
-    changes.map(
-      (each) => html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>
-${cell('State', stateBadge(changeTones[each.status] ?? 'mute', each.status))}${cell('Operation', each.operation)}${cell('Record', each.aggregate)}${cell('Queued', relative(each.enqueued_at, now))}</tr>`,
-    ),
+    {
+      Change: ({ id }) => idLink('changes', id),
+      State: ({ status }) => stateBadge(changeTones[status] ?? 'mute', status),
+      Operation: ({ operation }) => operation,
+      Record: ({ aggregate }) => aggregate,
+      Queued: (each) => relative(each.enqueued_at, now),
+    },
+    changes,
   )
 
 /** The section of the status page: open changes, and how many there are in each state. */
@@ -108,9 +111,6 @@ const remedies: Readonly<Record<string, (id: string) => readonly string[]>> = {
   unknown: (id) => [`changes resolve ${id} --took-effect`, `changes resolve ${id} --did-not`],
 }
 
-const neighbourRow = (each: ChangeDetails['neighbours']['waitsFor'][number], how: string): Html =>
-  html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>${cell('Relation', how)}${cell('Operation', each.operation)}${cell('State', each.status)}</tr>`
-
 /** The whole page. */
 export function renderChangePage(
   { change, neighbours, decisions }: ChangeDetails,
@@ -142,10 +142,15 @@ export function renderChangePage(
     listing({
       id: 'neighbours',
       title: 'Related changes',
-      columns: ['Change', 'Relation', 'Operation', 'State'],
+      columns: {
+        Change: (each) => idLink('changes', each.id),
+        Relation: ({ how }) => how,
+        Operation: ({ operation }) => operation,
+        State: (each) => each.status,
+      },
       rows: [
-        ...neighbours.waitsFor.map((each) => neighbourRow(each, 'this change waits for it')),
-        ...neighbours.neededBy.map((each) => neighbourRow(each, 'waits for this change')),
+        ...neighbours.waitsFor.map((each) => ({ ...each, how: 'this change waits for it' })),
+        ...neighbours.neededBy.map((each) => ({ ...each, how: 'waits for this change' })),
       ],
       none: 'No other change waits for this one, and it waits for none.',
     }),

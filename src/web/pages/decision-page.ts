@@ -10,7 +10,17 @@ import type { Preview } from '../../outbox/preview.ts'
 import type { Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'
 import type { ActionName } from '../parts/decisions.ts'
-import { cell, frame, headline, listing, type PageContext, type Section, type Tone, table } from '../parts/frame.ts'
+import {
+  type Columns,
+  frame,
+  headline,
+  idLink,
+  listing,
+  type PageContext,
+  type Section,
+  type Tone,
+  table,
+} from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 
 /** What a decision is about, with all that is shown of it. */
@@ -46,26 +56,27 @@ function conflictSection({ conflict }: ChangeInfo): Section | false {
   return listing({
     id: 'conflict',
     title: 'Both sides of the conflict',
-    columns: ['Field', 'Before', 'This change', 'The API'],
-    rows: Object.entries(conflict).map(
-      ([field, { base, local, remote }]) =>
-        html`<tr><th scope="row">${field}</th>${cell('Before', shown(base))}${cell('This change', shown(local))}${cell('The API', shown(remote))}</tr>`,
-    ),
+    columns: {
+      Field: ([field]) => field,
+      Before: ([, { base }]) => shown(base),
+      'This change': ([, { local }]) => shown(local),
+      'The API': ([, { remote }]) => shown(remote),
+    },
+    rows: Object.entries(conflict),
     none: '',
   })
 }
 
 /** What is sent, field by field. */
 function sentSection({ method, path, body, fields, note }: Preview): Html {
-  const rows = fields.map(
-    ({ field, from, to }) =>
-      html`<tr><th scope="row">${field}</th>${cell('The API shows', shown(from))}${cell('Sent', shown(to))}</tr>`,
-  )
   const none = body === null ? 'Nothing would be sent.' : 'No field would change.'
+  const columns: Columns<Preview['fields'][number]> = {
+    Field: ({ field }) => field,
+    'The API shows': ({ from }) => shown(from),
+    Sent: ({ to }) => shown(to),
+  }
   return html`<section aria-labelledby="sent"><h2 id="sent">What is sent</h2>${
-    rows.length === 0
-      ? html`<p class="quiet">${none}</p>`
-      : table('What is sent', ['Field', 'The API shows', 'Sent'], rows)
+    fields.length === 0 ? html`<p class="quiet">${none}</p>` : table('What is sent', columns, fields)
   }<p><code>${method} ${path}</code></p>${note !== null && html`<p class="note">${oneLine(note, 500)}</p>`}</section>`
 }
 
@@ -73,10 +84,8 @@ const valuesSection = (title: string, values: Readonly<Record<string, unknown>>)
   listing({
     id: 'body',
     title,
-    columns: ['Field', 'Value'],
-    rows: Object.entries(values).map(
-      ([field, value]) => html`<tr><th scope="row">${field}</th>${cell('Value', shown(value))}</tr>`,
-    ),
+    columns: { Field: ([field]) => field, Value: ([, value]) => shown(value) },
+    rows: Object.entries(values),
     none: 'The change has no fields.',
   })
 
@@ -86,11 +95,12 @@ const blockedSection = ({ neededBy }: Neighbours): Section =>
   listing({
     id: 'blocked',
     title: 'Changes that wait for this one',
-    columns: ['Change', 'Operation', 'State'],
-    rows: neededBy.map(
-      (each) =>
-        html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>${cell('Operation', each.operation)}${cell('State', each.status)}</tr>`,
-    ),
+    columns: {
+      Change: ({ id }) => idLink('changes', id),
+      Operation: ({ operation }) => operation,
+      State: ({ status }) => status,
+    },
+    rows: neededBy,
     none: 'No change waits for this one.',
   })
 
@@ -117,8 +127,8 @@ export function changeSubject(name: ActionName, { change, neighbours, preview, m
       listing({
         id: 'candidates',
         title: 'Records that the change may have created',
-        columns: ['Record'],
-        rows: candidates.map((each) => html`<tr>${cell('Record', shown(each))}</tr>`),
+        columns: { Record: shown },
+        rows: candidates,
         none: 'No record was found.',
       }),
   ]
@@ -161,11 +171,13 @@ export function releaseSubject({ run, stream, held, records, after }: ReleaseSub
       listing({
         id: 'records',
         title: records.length === held ? 'The records' : `${count(records.length)} of ${count(held)} records`,
-        columns: ['Key', ...names],
-        rows: records.map(
-          ({ key, values }) =>
-            html`<tr><th scope="row">${oneLine(key, 80)}</th>${names.map((name) => cell(name, oneLine(values[name] ?? '', 80)))}</tr>`,
-        ),
+        columns: {
+          Key: ({ key }) => oneLine(key, 80),
+          ...Object.fromEntries(
+            names.map((name) => [name, ({ values }: HeldRecord) => oneLine(values[name] ?? '', 80)]),
+          ),
+        },
+        rows: records,
         none: 'No record is on hold.',
       }),
     ],

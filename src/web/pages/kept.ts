@@ -1,9 +1,9 @@
 // How long the streams met their targets: a strip of 90 days, and what it says as a table. Pure.
 
-import { count, counted, duration } from '../../format.ts'
+import { counted, duration } from '../../format.ts'
 import { historyShown, type KeptDay } from '../../inspect/streams.ts'
 import type { PageFacts } from '../page-facts.ts'
-import { cell, type Section, streamLink, table } from '../parts/frame.ts'
+import { type Columns, type Section, streamLink, table } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { type DayBar, dayStrip } from '../parts/plots.ts'
 
@@ -64,16 +64,17 @@ export function keptText(days: readonly KeptDay[]): string {
 export function keptSection({ status: { freshnessHistory }, now }: PageFacts): Section {
   const { days, streams } = freshnessHistory
   if (days.length === 0) return { quiet: keptText(days) }
-  const rows = [...streams]
-    .sort((a, b) => a.share - b.share || b.longestGap - a.longestGap)
-    .map(
-      (each) =>
-        html`<tr><th scope="row">${streamLink(each.stream)}</th>${cell('Within target', percent(each))}${cell('Minutes missed', count(each.minutes - each.minutesWithinTarget))}${cell('Longest gap', gap(each))}</tr>`,
-    )
+  const rows = [...streams].sort((a, b) => a.share - b.share || b.longestGap - a.longestGap)
+  const columns: Columns<(typeof rows)[number]> = {
+    Stream: ({ stream }) => streamLink(stream),
+    'Within target': percent,
+    'Minutes missed': (each) => each.minutes - each.minutesWithinTarget,
+    'Longest gap': gap,
+  }
   return html`<section aria-labelledby="kept"><h2 id="kept">Freshness kept</h2>
 <p class="note">${keptText(days)}</p>${keptStrip(days, now)}<details id="kept-streams"><summary>By stream</summary>${table(
     'Share of minutes within target by stream, lowest first',
-    ['Stream', 'Within target', 'Minutes missed', 'Longest gap'],
+    columns,
     rows,
   )}</details></section>`
 }

@@ -5,44 +5,37 @@ import type { ServerStatus, WorkerStatus } from '../../database/presence.ts'
 import { about, count, counted, duration, relative } from '../../format.ts'
 import type { ListedToken } from '../../serve/access/tokens.ts'
 import type { PageFacts } from '../page-facts.ts'
-import { cell, listing, type Section, stateBadge, table } from '../parts/frame.ts'
+import { type Columns, listing, type Section, stateBadge, table } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 
-function workerRow({ host, pid, version, startedAt, seenAt, doing, isSilent }: WorkerStatus, now: Date): Html {
-  const state = isSilent
-    ? stateBadge('warn', 'silent')
-    : doing === null
-      ? stateBadge('mute', 'idle')
-      : stateBadge('ok', 'working')
-  return html`<tr><th scope="row">${host}:${pid}</th>
-${cell('State', state)}${cell('Version', version)}${cell('Up for', about((now.getTime() - startedAt.getTime()) / 1_000))}
-${cell('Last seen', relative(seenAt, now))}${cell('Doing', doing ?? 'idle')}</tr>`
-}
+const upFor = (startedAt: Date, now: Date): string => about((now.getTime() - startedAt.getTime()) / 1_000)
+
+const workerState = ({ isSilent, doing }: WorkerStatus): Html =>
+  isSilent ? stateBadge('warn', 'silent') : doing === null ? stateBadge('mute', 'idle') : stateBadge('ok', 'working')
 
 /** The workers that reported within ten minutes. */
 export const workersSection = ({ status, now }: PageFacts): Section =>
-  listing({
+  listing<WorkerStatus>({
     id: 'workers',
     title: 'Workers',
-    columns: ['Worker', 'State', 'Version', 'Up for', 'Last seen', 'Doing'],
-    rows: status.workers.map((worker) => workerRow(worker, now)),
+    columns: {
+      Worker: ({ host, pid }) => `${host}:${pid}`,
+      State: workerState,
+      Version: ({ version }) => version,
+      'Up for': ({ startedAt }) => upFor(startedAt, now),
+      'Last seen': ({ seenAt }) => relative(seenAt, now),
+      Doing: ({ doing }) => doing ?? 'idle',
+    },
+    rows: status.workers,
     none: 'No worker has reported for ten minutes.',
   })
 
 const time = (ms: number | null): string | null =>
   ms === null ? null : ms < 1_000 ? `${count(Math.round(ms * 10) / 10)} ms` : duration(ms / 1_000)
 
-function serverRow(server: ServerStatus, now: Date): Html {
-  const { host, pid, address, isSilent, requests, recentRequests, recentRefused, recentFailed } = server
-  const { recentMeanMs, recentSlowestMs, recentOldestS, startedAt } = server
-  const tone = isSilent || recentFailed > 0 ? 'warn' : 'ok'
+function serverState({ isSilent, recentFailed }: ServerStatus): Html {
   const state = isSilent ? 'silent' : recentFailed > 0 ? 'failing in part' : 'serving'
-  return html`<tr><th scope="row">${address}</th>
-${cell('State', stateBadge(tone, state))}
-${cell('Requests', count(recentRequests))}${cell('4xx', count(recentRefused))}${cell('5xx', count(recentFailed))}
-${cell('Mean', time(recentMeanMs))}${cell('Slowest', time(recentSlowestMs))}
-${cell('Oldest answer', recentOldestS === null ? null : about(recentOldestS))}
-${cell('Since start', count(requests))}${cell('Process', `${host}:${pid}, up for ${about((now.getTime() - startedAt.getTime()) / 1_000)}`)}</tr>`
+  return stateBadge(state === 'serving' ? 'ok' : 'warn', state)
 }
 
 /** How many tokens can be used, and how many cannot. */
@@ -56,25 +49,24 @@ function tokensText(tokens: readonly ListedToken[]): string {
   ].join(' · ')
 }
 
-const columns = [
-  'Address',
-  'State',
-  'Requests',
-  '4xx',
-  '5xx',
-  'Mean',
-  'Slowest',
-  'Oldest answer',
-  'Since start',
-  'Process',
-]
+const columnsAt = (now: Date): Columns<ServerStatus> => ({
+  Address: ({ address }) => address,
+  State: serverState,
+  Requests: ({ recentRequests }) => recentRequests,
+  '4xx': ({ recentRefused }) => recentRefused,
+  '5xx': ({ recentFailed }) => recentFailed,
+  Mean: ({ recentMeanMs }) => time(recentMeanMs),
+  Slowest: ({ recentSlowestMs }) => time(recentSlowestMs),
+  'Oldest answer': ({ recentOldestS }) => (recentOldestS === null ? null : about(recentOldestS)),
+  'Since start': ({ requests }) => requests,
+  Process: ({ host, pid, startedAt }) => `${host}:${pid}, up for ${upFor(startedAt, now)}`,
+})
 
 /** Requests, times and ages of the last five minutes of each process, and the tokens; false if nothing serves. */
 export function servedSection({ served, now }: Pick<PageFacts, 'served' | 'now'>): Html | false {
   if (served === null) return false
   const { servers, tokens } = served
-  const rows = servers.map((server) => serverRow(server, now))
   return html`<section aria-labelledby="served"><h2 id="served">Served API</h2>
 <p class="note">Requests, times and ages are of the last five minutes. ${tokensText(tokens)}. <code>boat-mirror access token list</code></p>
-${table('Processes that serve the API', columns, rows)}</section>`
+${table('Processes that serve the API', columnsAt(now), servers)}</section>`
 }

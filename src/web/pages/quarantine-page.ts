@@ -6,7 +6,7 @@ import { count, counted, instant, relative } from '../../format.ts'
 import type { QuarantineFacts } from '../../sync/quarantine.ts'
 import { oneLine } from '../../text.ts'
 import type { PageFacts } from '../page-facts.ts'
-import { cell, commandRow, frame, headline, type PageContext, streamLink, table } from '../parts/frame.ts'
+import { commandRow, frame, headline, idLink, type PageContext, streamLink, table } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 
 /** The reason may quote a record of a person: the page then names the command that shows it. */
@@ -19,13 +19,17 @@ function reasonOf({ stream, reason, id }: QuarantineFacts): string {
 
 /** A table of records in quarantine. */
 export const quarantineTable = (found: readonly QuarantineFacts[], now: Date): Html =>
-  table(
+  table<QuarantineFacts>(
     'Records in quarantine',
-    ['Record', 'Key', 'Reason', 'Stream', 'Times', 'Last seen'],
-    found.map(
-      (bad) => html`<tr><th scope="row"><a href="/quarantine/${bad.id}">${bad.id}</a></th>
-${cell('Key', oneLine(bad.key, 60))}${cell('Reason', reasonOf(bad))}${cell('Stream', streamLink(bad.stream))}${cell('Times', count(bad.times))}${cell('Last seen', relative(bad.lastSeenAt, now))}</tr>`,
-    ),
+    {
+      Record: ({ id }) => idLink('quarantine', id),
+      Key: ({ key }) => oneLine(key, 60),
+      Reason: reasonOf,
+      Stream: ({ stream }) => streamLink(stream),
+      Times: ({ times }) => times,
+      'Last seen': ({ lastSeenAt }) => relative(lastSeenAt, now),
+    },
+    found,
   )
 
 /** The most records that the list shows. */

@@ -1,18 +1,16 @@
 // The page of one run: what it read and changed, its tasks, what it warned of, the deletions that it holds back. Pure.
 
-import { count, counted, duration, instant } from '../../format.ts'
+import { counted, duration, instant } from '../../format.ts'
 import { planFacts, type RunDetails } from '../../inspect/runs.ts'
 import type { Decision } from '../../sync/decisions.ts'
 import { countNames, type Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'
 import { decisionSections } from '../parts/decisions.ts'
-import { cell, commandRow, frame, headline, listing, type PageContext, runTones, streamLink } from '../parts/frame.ts'
-import { type Html, html } from '../parts/html.ts'
+import { commandRow, frame, headline, listing, type PageContext, runTones, streamLink } from '../parts/frame.ts'
+import { html } from '../parts/html.ts'
 
-const countsOf = (run: Run): readonly Html[] =>
-  countNames
-    .filter((name) => Number(run[name]) > 0)
-    .map((name) => html`<tr><th scope="row">${name}</th>${cell('Count', count(Number(run[name])))}</tr>`)
+const countsOf = (run: Run): readonly (readonly [name: string, number: number])[] =>
+  countNames.map((name) => [name, Number(run[name])] as const).filter(([, number]) => number > 0)
 
 /** What a run reads, in a few words. */
 export function kindOf({ hot, full_read, record_key }: Run): string {
@@ -59,43 +57,44 @@ export function renderRunPage(
     listing({
       id: 'counts',
       title: 'What it read and changed',
-      columns: ['What', 'Count'],
+      columns: { What: ([name]) => name, Count: ([, number]) => number },
       rows: countsOf(run),
       none: 'Nothing has been read so far.',
     }),
     listing({
       id: 'tasks',
       title: 'Tasks',
-      columns: ['Task', 'State', 'Count', 'Attempts', 'Error'],
-      rows: tasks.map(
-        (task) =>
-          html`<tr><th scope="row">${task.kind}</th>${cell('State', task.status)}${cell('Count', count(task.tasks))}${cell('Attempts', count(task.attempts))}${cell('Error', task.error === null ? '' : oneLine(task.error, 240))}</tr>`,
-      ),
+      columns: {
+        Task: ({ kind }) => kind,
+        State: ({ status }) => status,
+        Count: (task) => task.tasks,
+        Attempts: ({ attempts }) => attempts,
+        Error: ({ error }) => (error === null ? '' : oneLine(error, 240)),
+      },
+      rows: tasks,
       none: 'No tasks are kept: they are deleted after a day.',
     }),
     listing({
       id: 'warnings',
       title: 'Warnings',
-      columns: ['Warning'],
-      rows: run.warnings.map((warning) => html`<tr>${cell('Warning', oneLine(warning, 500))}</tr>`),
+      columns: { Warning: (warning) => oneLine(warning, 500) },
+      rows: run.warnings,
       none: 'The run has no warnings.',
     }),
     run.plan !== null &&
       listing({
         id: 'plan',
         title: 'Why deletions are held',
-        columns: ['What', 'Found'],
-        rows: planFacts(run.plan).map(
-          ([name, value]) => html`<tr><th scope="row">${name}</th>${cell('Found', oneLine(value, 500))}</tr>`,
-        ),
+        columns: { What: ([name]) => name, Found: ([, value]) => oneLine(value, 500) },
+        rows: planFacts(run.plan),
         none: '',
       }),
     held.count > 0 &&
       listing({
         id: 'held',
         title: `${counted(held.count, 'deletion')} ${held.count === 1 ? 'needs' : 'need'} your decision`,
-        columns: ['Key'],
-        rows: held.keys.map((key) => html`<tr><th scope="row">${oneLine(key, 100)}</th></tr>`),
+        columns: { Key: (key) => oneLine(key, 100) },
+        rows: held.keys,
         none: '',
       }),
   ]

@@ -8,11 +8,12 @@ import { oneLine } from '../../text.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { type ActionName, decisionSections } from '../parts/decisions.ts'
 import {
-  cell,
+  type Columns,
   commandRow,
   frame,
   freshnessTones,
   headline,
+  idLink,
   listing,
   type PageContext,
   runTones,
@@ -29,15 +30,16 @@ import { attentionItems } from './work.ts'
 
 const changesOf = ({ inserted, updated, deleted }: Run): number => Number(inserted) + Number(updated) + Number(deleted)
 
-function runRow(run: Run, now: Date): Html {
-  const took = run.finished_at === null ? now : run.finished_at
-  return html`<tr><th scope="row"><a href="/runs/${run.id}">${run.id}</a></th>
-${cell('State', stateBadge(runTones[run.status] ?? 'mute', run.status))}
-${cell('Kind', `${kindOf(run)} (${askerOf(run)})`)}${cell('Started', relative(run.started_at, now))}
-${cell('Took', duration((took.getTime() - run.started_at.getTime()) / 1_000))}
-${cell('Changes', count(changesOf(run)))}${cell('Requests', count(Number(run.requests)))}
-${cell('Error', run.error === null ? '' : oneLine(run.error, 160))}</tr>`
-}
+const runColumns = (now: Date): Columns<Run> => ({
+  Run: ({ id }) => idLink('runs', id),
+  State: ({ status }) => stateBadge(runTones[status] ?? 'mute', status),
+  Kind: (run) => `${kindOf(run)} (${askerOf(run)})`,
+  Started: (run) => relative(run.started_at, now),
+  Took: (run) => duration(((run.finished_at ?? now).getTime() - run.started_at.getTime()) / 1_000),
+  Changes: changesOf,
+  Requests: ({ requests }) => Number(requests),
+  Error: ({ error }) => (error === null ? '' : oneLine(error, 160)),
+})
 
 function summary(facts: PageFacts, { stream }: StreamDetails): Html {
   const { status, freshness, running, now } = facts
@@ -99,8 +101,8 @@ export function renderStreamPage(
     listing({
       id: 'runs',
       title: `Last ${counted(runs.length, 'run')}`,
-      columns: ['Run', 'State', 'Kind', 'Started', 'Took', 'Changes', 'Requests', 'Error'],
-      rows: runs.map((run) => runRow(run, now)),
+      columns: runColumns(now),
+      rows: runs,
       none:
         stream.reads.kind === 'inside' && stream.parent !== undefined
           ? `This stream has no runs of its own. It is read with ${stream.parent}.`
@@ -112,11 +114,12 @@ export function renderStreamPage(
     listing({
       id: 'fields',
       title: 'Unknown fields',
-      columns: ['Field', 'Times', 'First seen'],
-      rows: fields.map(
-        (field) =>
-          html`<tr><th scope="row">${field.path}</th>${cell('Times', count(field.times))}${cell('First seen', `${instant(field.firstSeenAt)} UTC`)}</tr>`,
-      ),
+      columns: {
+        Field: ({ path }) => path,
+        Times: ({ times }) => times,
+        'First seen': ({ firstSeenAt }) => `${instant(firstSeenAt)} UTC`,
+      },
+      rows: fields,
       none: 'The catalog knows every field of this stream.',
     }),
     called.length === 0

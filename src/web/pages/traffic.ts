@@ -5,7 +5,7 @@ import { type EndpointFacts, isFailing, readsSummary, type TrafficPoint, wasAnsw
 import type { RepeatingRead } from '../../sync/due/reads.ts'
 import { oneLine } from '../../text.ts'
 import { type PageFacts, trafficShown } from '../page-facts.ts'
-import { cell, numberCell, stateBadge, table } from '../parts/frame.ts'
+import { stateBadge, table } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { columnPlot } from '../parts/plots.ts'
 
@@ -73,38 +73,44 @@ function latencyPlot(points: readonly TrafficPoint[]): Figure {
   }
 }
 
-function endpointRow(each: EndpointFacts, now: Date): Html {
-  const failing = isFailing(each)
-  const error = each.lastError === null ? '' : oneLine(each.lastError, 160)
-  const last =
-    each.calls === 0
-      ? stateBadge('mute', 'not called')
-      : stateBadge(failing ? 'bad' : 'ok', each.lastStatus ?? 'no answer')
-  return html`<tr><th scope="row">${each.endpoint}</th>
-${numberCell('Calls', count(each.calls))}${numberCell('Failures', count(each.failures))}${cell('Last status', last)}
-${cell('Last call', html`${relative(each.lastCalledAt, now) ?? 'never'}${failing && error !== '' && html` <span class="note">${error}</span>`}`)}</tr>`
-}
+const lastStatus = (each: EndpointFacts): Html =>
+  each.calls === 0
+    ? stateBadge('mute', 'not called')
+    : stateBadge(isFailing(each) ? 'bad' : 'ok', each.lastStatus ?? 'no answer')
+
+const lastCall = ({ lastCalledAt, lastError }: EndpointFacts, now: Date): Html =>
+  html`${relative(lastCalledAt, now) ?? 'never'}${lastError !== null && html` <span class="note">${oneLine(lastError, 160)}</span>`}`
 
 const readTones = { redundant: 'ok', needed: 'warn', learning: 'mute' } as const
 
-const readRow = (read: RepeatingRead, now: Date): Html => html`<tr><th scope="row">${read.endpoint}</th>
-${cell('Same as', read.sameAs)}${cell('State', html`${stateBadge(readTones[read.state], read.state)} <span class="note">${relative(read.since, now)}</span>`)}
-${numberCell('Compared', count(read.compared))}${numberCell('Differed', count(read.differed))}${numberCell('Skipped', count(read.skipped))}</tr>`
-
 /** Endpoints with their calls and the last result. */
 export const endpointsTable = (endpoints: readonly EndpointFacts[], now: Date): Html =>
-  table(
+  table<EndpointFacts>(
     'Read endpoints with their calls and the last result',
-    ['Endpoint', { number: 'Calls' }, { number: 'Failures' }, 'Last status', 'Last call'],
-    endpoints.map((each) => endpointRow(each, now)),
+    {
+      Endpoint: ({ endpoint }) => endpoint,
+      Calls: ({ calls }) => calls,
+      Failures: ({ failures }) => failures,
+      'Last status': lastStatus,
+      'Last call': (each) => lastCall(each, now),
+    },
+    endpoints,
   )
 
 /** Reads that may repeat others, and what is known of that. */
 export const readsTable = (reads: readonly RepeatingRead[], now: Date): Html =>
-  table(
+  table<RepeatingRead>(
     'Endpoints that may return data that the mirror already has, whether they are skipped, and how many requests that saved',
-    ['Endpoint', 'Same as', 'State', { number: 'Compared' }, { number: 'Differed' }, { number: 'Skipped' }],
-    reads.map((each) => readRow(each, now)),
+    {
+      Endpoint: ({ endpoint }) => endpoint,
+      'Same as': ({ sameAs }) => sameAs,
+      State: ({ state, since }) =>
+        html`${stateBadge(readTones[state], state)} <span class="note">${relative(since, now)}</span>`,
+      Compared: ({ compared }) => compared,
+      Differed: ({ differed }) => differed,
+      Skipped: ({ skipped }) => skipped,
+    },
+    reads,
   )
 
 /** Plots of the last hours, all endpoints, and the reads that repeat others. */

@@ -3,7 +3,16 @@
 import { count, counted, duration, instant, relative } from '../../format.ts'
 import { type WebhookStatus, webhookText } from '../../inspect/receivers.ts'
 import type { ListedDelivery } from '../../mirror/webhook-deliveries.ts'
-import { cell, commandRow, frame, headline, listing, type PageContext, stateBadge, type Tone } from '../parts/frame.ts'
+import {
+  type Columns,
+  commandRow,
+  frame,
+  headline,
+  listing,
+  type PageContext,
+  stateBadge,
+  type Tone,
+} from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 
 const tones: Readonly<Record<WebhookStatus['state'], Tone>> = {
@@ -42,11 +51,17 @@ function summary(webhook: WebhookStatus | null, now: Date): Html {
   })
 }
 
-const deliveryRow = ({ sentAt, id, changes, status, durationMs, error }: ListedDelivery): Html =>
-  html`<tr><th scope="row" class="whole">${instant(sentAt)}</th>
-${cell('State', error === null ? stateBadge('ok', 'accepted') : stateBadge('bad', 'failed'))}
-${cell('Status', status === null ? html`<span class="whole">no answer</span>` : String(status))}${cell('Changes', count(changes))}
-${cell('Took', html`<span class="whole">${count(durationMs)} ms</span>`)}${cell('Error', error ?? '')}${cell('Id', html`<code class="whole">${id}</code>`)}</tr>`
+const whole = (text: string): Html => html`<span class="whole">${text}</span>`
+
+const columns: Columns<ListedDelivery> = {
+  'Time (UTC)': ({ sentAt }) => whole(instant(sentAt) ?? ''),
+  State: ({ error }) => (error === null ? stateBadge('ok', 'accepted') : stateBadge('bad', 'failed')),
+  Status: ({ status }) => (status === null ? whole('no answer') : String(status)),
+  Changes: ({ changes }) => changes,
+  Took: ({ durationMs }) => whole(`${count(durationMs)} ms`),
+  Error: ({ error }) => error ?? '',
+  Id: ({ id }) => html`<code class="whole">${id}</code>`,
+}
 
 type WebhookFacts = {
   /** null: none is configured. */
@@ -75,8 +90,8 @@ export const renderWebhookPage = (
       listing({
         id: 'deliveries',
         title: 'Deliveries',
-        columns: ['Time (UTC)', 'State', 'Status', 'Changes', 'Took', 'Error', 'Id'],
-        rows: deliveries.map(deliveryRow),
+        columns,
+        rows: deliveries,
         none: 'No calls were sent in the last 7 days.',
       }),
     ],

@@ -5,7 +5,7 @@ import { relative } from '../../format.ts'
 import type { ChangeInfo } from '../../outbox/inspect.ts'
 import { type Event, transition } from '../../outbox/states.ts'
 import type { Decision, DecisionKind } from '../../sync/decisions.ts'
-import { cell, listing, type PageContext, type Section } from './frame.ts'
+import { listing, type PageContext, type Section } from './frame.ts'
 import { type Html, html } from './html.ts'
 
 /** How the address of a decision ends. */
@@ -124,11 +124,14 @@ export function decisionSections(
     listing({
       id: 'decisions',
       title: 'Decisions',
-      columns: ['Decision', 'By', 'Via', 'When', 'Outcome'],
-      rows: decisions.map(
-        (each) =>
-          html`<tr><th scope="row">${each.what}</th>${cell('By', each.who)}${cell('Via', each.via)}${cell('When', relative(each.at, now))}${cell('Outcome', outcomeOf(each))}</tr>`,
-      ),
+      columns: {
+        Decision: ({ what }) => what,
+        By: ({ who }) => who,
+        Via: ({ via }) => via,
+        When: ({ at }) => relative(at, now),
+        Outcome: outcomeOf,
+      },
+      rows: decisions,
       none: '',
     })
   return [choices, made]

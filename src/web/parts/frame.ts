@@ -1,7 +1,7 @@
 // What every page has around its sections: skip link, menu, the line of what has nothing to show; tables, states in their colours, and
 // commands with a button that copies them. Pure.
 
-import { instant } from '../../format.ts'
+import { count, instant } from '../../format.ts'
 import type { Freshness } from '../../inspect/streams.ts'
 import { type Html, html, layout } from './html.ts'
 
@@ -73,36 +73,43 @@ export const headline = ({ tone, title, detail, facts }: Headline): Html =>
   html`<section class="summary ${tone}" aria-label="Summary"><h1>${title}</h1><p>${detail}</p>
 <dl class="facts">${facts.map(([name, value]) => value !== null && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl></section>`
 
-/** A column of numbers is aligned to the right: its cells have the class `number`. */
-type Column = string | { readonly number: string }
+/** The columns of a table by their names: what each shows of a row. The first names the row; numbers are aligned to the right. */
+export type Columns<Row> = Readonly<Record<string, (row: Row) => Html | string | number | null>>
 
-/** A table in a box that scrolls sideways; `name` describes it for screen readers. */
-export const table = (name: string, columns: readonly Column[], rows: readonly Html[]): Html =>
-  html`<div class="wide" tabindex="0" role="region" aria-label="${name}"><table><caption class="hidden">${name}</caption>
-<thead><tr>${columns.map((column) => (typeof column === 'string' ? html`<th scope="col">${column}</th>` : html`<th scope="col" class="number">${column.number}</th>`))}</tr></thead><tbody>${rows}</tbody></table></div>`
+/** A table in a box that scrolls sideways; `name` describes it for screen readers. On a phone, the name of each cell is in front of it. */
+export function table<Row>(name: string, columns: Columns<Row>, rows: readonly Row[]): Html {
+  const names = Object.keys(columns)
+  const cells = rows.map((row) => Object.values(columns).map((show) => show(row)))
+  const ofNumbers = names.map((_, column) => cells.some((row) => typeof row[column] === 'number'))
+  const classOf = (column: number): Html | false => ofNumbers[column] === true && html` class="number"`
+  const shown = (value: Html | string | number | null | undefined): Html | string =>
+    typeof value === 'number' ? count(value) : (value ?? '–')
+  const heads = names.map((each, column) => html`<th scope="col"${classOf(column)}>${each}</th>`)
+  const lines = cells.map(([first, ...others]) => {
+    const rest = others.map((each, i) => html`<td data-label="${names[i + 1]}"${classOf(i + 1)}>${shown(each)}</td>`)
+    return html`<tr><th scope="row">${shown(first)}</th>${rest}</tr>`
+  })
+  return html`<div class="wide" tabindex="0" role="region" aria-label="${name}"><table><caption class="hidden">${name}</caption>
+<thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`
+}
 
-type Listing = {
+type Listing<Row> = {
   readonly id: string
   readonly title: string
-  readonly columns: readonly Column[]
-  readonly rows: readonly Html[]
-  /** Stands for the section if there is no row. */
+  readonly columns: Columns<Row>
+  readonly rows: readonly Row[]
+  /** Replaces the section if there is no row. */
   readonly none: string
 }
 
 /** A section that is a table. */
-export const listing = ({ id, title, columns, rows, none }: Listing): Section =>
+export const listing = <Row>({ id, title, columns, rows, none }: Listing<Row>): Section =>
   rows.length === 0
     ? { quiet: none }
     : html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>${table(title, columns, rows)}</section>`
 
-/** A cell; on a phone its name is shown in front of it. */
-export const cell = (name: string, value: Html | string | number | null): Html =>
-  html`<td data-label="${name}">${value ?? '–'}</td>`
-
-/** A cell with a number. */
-export const numberCell = (name: string, value: string): Html =>
-  html`<td data-label="${name}" class="number">${value}</td>`
+/** The id of something as a link to its page. */
+export const idLink = (area: string, id: string | number): Html => html`<a href="/${area}/${id}">${id}</a>`
 
 /** A state in its colour. */
 export const stateBadge = (tone: Tone, state: string | number): Html =>
