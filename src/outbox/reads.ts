@@ -8,12 +8,7 @@ import type { ReadEndpoint, StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import { readProfile } from '../profile/detected-settings.ts'
 import { pageBaseOf, probePageBase } from '../profile/page-base.ts'
-import {
-  mayConcernParameters,
-  noteRefused,
-  refusedParameters,
-  withoutParameters,
-} from '../profile/refused-parameters.ts'
+import { mayConcernParameters, noteRefused, refusedParameters } from '../profile/refused-parameters.ts'
 import type { PushContext } from './context.ts'
 
 export type Params = Readonly<Record<string, string>>
@@ -97,11 +92,17 @@ function recordsIn(items: readonly Json[], endpoint: string, readAt: Date): read
   return items.map((record) => ({ record, exact: record, readAt, source: endpoint }))
 }
 
+/** What reads need of a delivery. */
+type Reading = {
+  readonly context: PushContext
+  readonly change: { readonly write: WriteDef }
+  readonly signal: AbortSignal
+}
+
 async function readOne(
-  { api, fresh = false }: PushContext,
+  { context: { api, fresh = false }, signal }: Reading,
   { endpoint, stream }: { readonly endpoint: ReadEndpoint; readonly stream: StreamDef },
   params: Params,
-  signal: AbortSignal,
 ): Promise<Seen | null> {
   try {
     const { body, startedAt } = await api.read({ endpoint, params, exact: true, fresh, priority: 'write', signal })
@@ -113,36 +114,25 @@ async function readOne(
   }
 }
 
-/** Reads the record a change writes; null: there is none (404, 410; of a document also 204, `null`). @throws ApiError */
-export const readRecord = (
-  context: PushContext,
-  write: WriteDef,
-  params: Params,
-  signal: AbortSignal,
-): Promise<Seen | null> =>
-  readOne(context, { endpoint: singleRead(write), stream: streamNamed(write.stream) }, params, signal)
+/** Reads the record that a change writes; null: there is none (404, 410; of a document also 204, `null`). @throws ApiError */
+export function readRecord(reading: Reading, params: Params): Promise<Seen | null> {
+  const { write } = reading.change
+  return readOne(reading, { endpoint: singleRead(write), stream: streamNamed(write.stream) }, params)
+}
 
-/** Reads the rental or user a change belongs to. @throws ApiError */
-export const readRoot = (
-  context: PushContext,
-  write: WriteDef,
-  params: Params,
-  signal: AbortSignal,
-): Promise<Seen | null> => readOne(context, rootOf(write), params, signal)
+/** Reads the rental or user that a change belongs to. @throws ApiError */
+export const readRoot = (reading: Reading, params: Params): Promise<Seen | null> =>
+  readOne(reading, rootOf(reading.change.write), params)
 
 /**
  * Reads the whole collection a change adds to; null when its parent is gone. An API may answer 404 for an empty
  * collection, so the parent is then requested.
  * @throws ApiError
  */
-export async function readCollection(
-  context: PushContext,
-  write: WriteDef,
-  params: Params,
-  signal: AbortSignal,
-): Promise<readonly Seen[] | null> {
-  const { api, clock, settings, fresh = false } = context
-  const endpoint = listRead(write)
+export async function readCollection(reading: Reading, params: Params): Promise<readonly Seen[] | null> {
+  const { change, signal } = reading
+  const { api, clock, settings, fresh = false } = reading.context
+  const endpoint = listRead(change.write)
   const readAt = clock.now()
   const found: Seen[] = []
   try {
@@ -151,64 +141,56 @@ export async function readCollection(
     for await (const page of pages) found.push(...recordsIn(page.items.values(), endpoint, readAt))
   } catch (error) {
     if (!isAbsent(error)) throw error
-    return (await readRoot(context, write, params, signal)) === null ? null : []
+    return (await readRoot(reading, params)) === null ? null : []
   }
   return found
 }
 
-/**
- * Reads the first page of a filtered list, or all of it where the API refuses an order: then the position of the
- * newest records is unknown.
- * @throws ApiError
- */
-export async function readFirst(
-  context: PushContext,
-  write: WriteDef,
-  query: Params,
-  signal: AbortSignal,
-): Promise<readonly Seen[]> {
-  if (query.order === undefined) return (await readFirstPage(context, write, query, signal)).found
+/** Reads a list with parameters, or in another way if the API refuses one of them, which is noted. */
+async function unlessRefused<Read>(
+  { context, change: { write } }: Reading,
+  names: readonly string[],
+  read: () => Promise<Read>,
+  otherwise: () => Promise<Read>,
+): Promise<Read> {
   const { pool } = context.database
   const refused = refusedParameters(await readProfile(pool), write.stream, context.clock)
-  const unordered = withoutParameters(query, new Set(['order']))
-  if (refused.has('order')) return await readNewestLast(context, write, unordered, signal)
+  if (names.some((name) => refused.has(name))) return await otherwise()
   try {
-    return (await readFirstPage(context, write, query, signal)).found
+    return await read()
   } catch (error) {
     if (!mayConcernParameters(error)) throw error
-    const found = await readNewestLast(context, write, unordered, signal)
-    await noteRefused(pool, write.stream, { names: ['order'], reason: error.message })
+    const found = await otherwise()
+    await noteRefused(pool, write.stream, { names, reason: error.message })
     return found
   }
 }
 
-/** All of a list without an order, which is usually that of creation, reversed as requested. */
-async function readNewestLast(
-  context: PushContext,
-  write: WriteDef,
-  query: Params,
-  signal: AbortSignal,
-): Promise<readonly Seen[]> {
-  const { found } = await readPages(context, write, { query }, signal)
-  return [...found].reverse()
+/**
+ * Reads the first page of a filtered list in an order, the newest first. Where the API refuses the order, reads all of the list: it is
+ * usually in the order of creation, and is reversed.
+ * @throws ApiError
+ */
+export function readNewest(reading: Reading, query: Params, order: string): Promise<readonly Seen[]> {
+  return unlessRefused(
+    reading,
+    ['order'],
+    async () => (await readFirstPage(reading, { ...query, order })).found,
+    async () => [...(await readPages(reading, query)).found].reverse(),
+  )
 }
 
 /** What a look-up found. */
 export type LookUp = {
   readonly found: readonly Seen[]
-  /** Whether what is not among it is not there. */
+  /** A record that is not among them does not exist. */
   readonly showsAll: boolean
 }
 
-/** Reads a filtered list to its end, or so many pages of it. */
-async function readPages(
-  context: PushContext,
-  write: WriteDef,
-  { query, maxPages }: { readonly query: Params; readonly maxPages?: number },
-  signal: AbortSignal,
-): Promise<LookUp> {
+/** Reads a filtered list to its end, or at most this number of pages of it. */
+async function readPages({ context, change, signal }: Reading, query: Params, maxPages?: number): Promise<LookUp> {
   const { api, clock, settings } = context
-  const endpoint = listRead(write)
+  const endpoint = listRead(change.write)
   const readAt = clock.now()
   const call = { endpoint, query, paging: settings.api.paging, priority: 'write', signal } as const
   const profile = await readProfile(context.database.pool)
@@ -222,18 +204,11 @@ async function readPages(
   return { found, showsAll }
 }
 
-/**
- * The first page of a filtered list, and whether it is all of it. No page parameter is sent, so the number of the
- * first page is irrelevant.
- */
-async function readFirstPage(
-  { api, clock, settings }: PushContext,
-  write: WriteDef,
-  query: Params,
-  signal: AbortSignal,
-): Promise<LookUp> {
-  const { paging } = settings.api
-  const endpoint = listRead(write)
+/** Reads the first page of a filtered list. No page parameter is sent, so the number of the first page is irrelevant. */
+async function readFirstPage({ context, change, signal }: Reading, query: Params): Promise<LookUp> {
+  const { api, clock } = context
+  const { paging } = context.settings.api
+  const endpoint = listRead(change.write)
   const size = String(Math.min(paging.pageSize, 100)) // the largest documented page
   const readAt = clock.now()
   const answer = await api.read({ endpoint, query: { ...query, [paging.sizeParam]: size }, priority: 'write', signal })
@@ -248,52 +223,34 @@ async function readFirstPage(
   }
 }
 
-/** No server cuts its pages shorter than that: what is shorter is all of a list. */
+/** No server makes its pages shorter than this: a shorter page is all of a list. */
 export const shortestPage = 5
 
-/** A longer look-up is given up: the list is not filtered, or by a value that fits too many. */
+/** A longer look-up is given up: the list is not filtered, or by a value that fits too many records. */
 const mostPages = 5
 
 /**
- * Reads what a filter finds, to its end where that is not far; where the API refuses the filter, the beginning of the list,
- * which proves nothing of what is not on it.
+ * Reads what a filter finds, to its end where that is not far. Where the API refuses the filter, reads the beginning of the list, which
+ * proves nothing about records that are not on it.
  * @throws ApiError
  */
-export async function readFiltered(
-  context: PushContext,
-  write: WriteDef,
-  query: Params,
-  signal: AbortSignal,
-): Promise<LookUp> {
-  const { pool } = context.database
-  const names = Object.keys(query)
-  const refused = refusedParameters(await readProfile(pool), write.stream, context.clock)
-  if (names.some((name) => refused.has(name))) return await readBeginning(context, write, signal)
-  try {
-    return await readFound(context, write, query, signal)
-  } catch (error) {
-    if (!mayConcernParameters(error)) throw error
-    const beginning = await readBeginning(context, write, signal)
-    await noteRefused(pool, write.stream, { names, reason: error.message })
-    return beginning
+export function readFiltered(reading: Reading, query: Params): Promise<LookUp> {
+  const found = async (): Promise<LookUp> => {
+    const first = await readFirstPage(reading, query)
+    if (first.showsAll) return first
+    try {
+      return await readPages(reading, query, mostPages)
+    } catch (error) {
+      // How the list continues is unknown; the records found exist all the same.
+      if (error instanceof ApiError && error.code.startsWith('PAGING_')) return first
+      throw error
+    }
   }
-}
-
-async function readBeginning(context: PushContext, write: WriteDef, signal: AbortSignal): Promise<LookUp> {
-  const { found } = await readPages(context, write, { query: {}, maxPages: mostPages }, signal)
-  return { found, showsAll: false }
-}
-
-async function readFound(context: PushContext, write: WriteDef, query: Params, signal: AbortSignal): Promise<LookUp> {
-  const first = await readFirstPage(context, write, query, signal)
-  if (first.showsAll) return first
-  try {
-    return await readPages(context, write, { query, maxPages: mostPages }, signal)
-  } catch (error) {
-    // How the list continues is unknown; the records found exist all the same.
-    if (error instanceof ApiError && error.code.startsWith('PAGING_')) return first
-    throw error
-  }
+  const beginning = async (): Promise<LookUp> => ({
+    found: (await readPages(reading, {}, mostPages)).found,
+    showsAll: false,
+  })
+  return unlessRefused(reading, Object.keys(query), found, beginning)
 }
 
 /** The ids of records. */

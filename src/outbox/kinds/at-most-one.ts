@@ -3,7 +3,7 @@
 import { get } from '../../api/wire/json.ts'
 import { embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
 import { leftBehind } from '../outcome.ts'
-import { readRoot } from '../reads.ts'
+import { readRecord, readRoot } from '../reads.ts'
 import { readValue, sameValue } from '../values.ts'
 import type { Kind } from './kind.ts'
 import {
@@ -16,7 +16,6 @@ import {
   one,
   preparedCreation,
   readBack,
-  readWritten,
   rentalStatus,
   unverified,
 } from './shared.ts'
@@ -26,7 +25,7 @@ export const assignment: Kind = {
 
   prepare: async ({ change }, given) => preparedCreation(change.write, given, {}),
 
-  verify: async ({ context, change, signal }, { params }) => one(await readRoot(context, change.write, params, signal)),
+  verify: async (delivery, { params }) => one(await readRoot(delivery, params)),
 
   decide(write, { body }, found, timeZone) {
     const [seen] = found ?? []
@@ -38,10 +37,10 @@ export const assignment: Kind = {
   },
 
   async finish(delivery, sent, { seen, response }) {
-    const { context, change, signal } = delivery
+    const { context, change } = delivery
     const { write } = change
     const { params, body, warnings } = sent
-    const read = seen ?? (await readBack(readRoot(context, write, params, signal), delivery))
+    const read = seen ?? (await readBack(readRoot(delivery, params), delivery))
     const isAnswered = response !== null || change.evidence.answered
     const again =
       isAnswered &&
@@ -64,7 +63,7 @@ export const assignment: Kind = {
     }
   },
 
-  readBack: ({ context, change, signal }, params) => readRoot(context, change.write, params, signal),
+  readBack: readRoot,
 }
 
 export const document: Kind = {
@@ -72,7 +71,7 @@ export const document: Kind = {
 
   prepare: async ({ change }, given) => preparedCreation(change.write, given, {}),
 
-  verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
+  verify: async (delivery, { params }) => one(await readRecord(delivery, params)),
 
   decide(write, { body }, found, timeZone) {
     const [seen] = found ?? []
@@ -93,5 +92,5 @@ export const document: Kind = {
     }
   },
 
-  readBack: readWritten,
+  readBack: readRecord,
 }

@@ -3,26 +3,24 @@
 
 import { type JsonObject, textOf } from '../../api/wire/json.ts'
 import { normalText } from '../likeness.ts'
-import { idsOf, type LookUp, type Params, readCollection, readFiltered } from '../reads.ts'
+import { idsOf, type LookUp, type Params, readCollection, readFiltered, readRecord } from '../reads.ts'
 import type { Delivery, Kind } from './kind.ts'
 import { byIdentity, inFull, ownAmong, theNewOne } from './new-record.ts'
-import { finishMaking, goneOrAwaited, preparedCreation, readWritten } from './shared.ts'
+import { finishMaking, goneOrAwaited, preparedCreation } from './shared.ts'
 
 export const addition: Kind = {
   makesRecord: true,
   comparesExisting: true,
 
   async prepare(delivery, given) {
-    const { context, change, signal } = delivery
-    const present = await readCollection(context, change.write, given.params, signal)
+    const present = await readCollection(delivery, given.params)
     return present === null
       ? await goneOrAwaited(delivery)
-      : preparedCreation(change.write, given, { ids: idsOf(present) })
+      : preparedCreation(delivery.change.write, given, { ids: idsOf(present) })
   },
 
   async verify(delivery, sent) {
-    const { context, change, signal } = delivery
-    const found = await readCollection(context, change.write, sent.params, signal)
+    const found = await readCollection(delivery, sent.params)
     return found && (await ownAmong(delivery, sent, await inFull(delivery, sent, found)))
   },
 
@@ -32,7 +30,7 @@ export const addition: Kind = {
       : theNewOne(found, sent, { ...byIdentity(write, sent, timeZone), what: 'new records', showsAll: true }),
 
   finish: async (delivery, sent, effect) => finishMaking(delivery, sent, effect),
-  readBack: readWritten,
+  readBack: readRecord,
 }
 
 /** The spellings under which an API may keep a text: as it is, and without what it may take away. */
@@ -48,10 +46,10 @@ const filtersFor = (body: Readonly<JsonObject>): readonly Params[] => [
 ]
 
 /** Users who could be the one described; null where neither e-mail nor name was given. @throws ApiError */
-async function readAlike({ context, change, signal }: Delivery, body: Readonly<JsonObject>): Promise<LookUp | null> {
+async function readAlike(delivery: Delivery, body: Readonly<JsonObject>): Promise<LookUp | null> {
   const filters = filtersFor(body)
   if (filters.length === 0) return null
-  const lookUps = await Promise.all(filters.map((filter) => readFiltered(context, change.write, filter, signal)))
+  const lookUps = await Promise.all(filters.map((filter) => readFiltered(delivery, filter)))
   const byId = new Map(lookUps.flatMap(({ found }) => found.map((seen) => [idsOf([seen])[0] ?? seen, seen] as const)))
   return { found: [...byId.values()], showsAll: lookUps.every(({ showsAll }) => showsAll) }
 }
@@ -80,5 +78,5 @@ export const userCreation: Kind = {
   },
 
   finish: async (delivery, sent, effect) => finishMaking(delivery, sent, effect),
-  readBack: readWritten,
+  readBack: readRecord,
 }

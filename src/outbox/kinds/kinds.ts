@@ -3,12 +3,12 @@
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { WriteDef } from '../../catalog/types.ts'
 import { responseOf } from '../outcome.ts'
-import { isAbsent, rootOf } from '../reads.ts'
+import { isAbsent, readRecord, rootOf } from '../reads.ts'
 import { assignment, document } from './at-most-one.ts'
 import { addition, userCreation } from './creation.ts'
 import type { Kind } from './kind.ts'
 import { rentalCreation } from './rental-creation.ts'
-import { done, notTaken, one, readWritten, took } from './shared.ts'
+import { done, notTaken, one, took } from './shared.ts'
 import { update } from './update.ts'
 
 const kinds: Readonly<Record<WriteDef['kind'], (write: WriteDef) => Kind>> = {
@@ -33,7 +33,7 @@ export const removal: Kind = {
     warnings: [],
   }),
 
-  verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
+  verify: async (delivery, { params }) => one(await readRecord(delivery, params)),
 
   decide: (_write, _sent, found) => (found?.length === 0 ? took(null) : notTaken),
 

@@ -125,11 +125,11 @@ export async function inFull(delivery: Delivery, sent: Sent, found: readonly See
 }
 
 /** A record by its own read; as the list shows it, where that has none or another. @throws ApiError */
-async function itself({ context, change, signal }: Delivery, sent: Sent, seen: Seen): Promise<Seen> {
-  const [, param = ''] = /\{(\w+)\}$/.exec(singleRead(change.write)) ?? []
+async function itself(delivery: Delivery, sent: Sent, seen: Seen): Promise<Seen> {
+  const [, param = ''] = /\{(\w+)\}$/.exec(singleRead(delivery.change.write)) ?? []
   const params = { ...sent.params, [param]: idOf(seen.record) ?? '' }
   try {
-    return (await readRecord(context, change.write, params, signal)) ?? seen
+    return (await readRecord(delivery, params)) ?? seen
   } catch (error) {
     if (error instanceof ApiError && error.code === 'API_WRONG_RECORD') return seen
     throw error

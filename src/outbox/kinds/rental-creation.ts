@@ -9,10 +9,10 @@ import type { FilledWrite } from '../../mirror/rows.ts'
 import type { PushContext } from '../context.ts'
 import { instantsAlike, type Likeness } from '../likeness.ts'
 import type { Done } from '../outcome.ts'
-import { idsOf, readFirst, type Seen, shortestPage } from '../reads.ts'
-import type { Delivery, Found, Kind, Sent } from './kind.ts'
+import { idsOf, readNewest, readRecord, type Seen, shortestPage } from '../reads.ts'
+import type { Delivery, Kind, Sent } from './kind.ts'
 import { byIdentity, inFull, ownAmong, theNewOne } from './new-record.ts'
-import { answered, finishMaking, preparedCreation, readWritten } from './shared.ts'
+import { answered, finishMaking, preparedCreation } from './shared.ts'
 
 /** What makes references of this installation unique: see outbox.installation. */
 type Installation = { readonly id: string; readonly number: number }
@@ -68,8 +68,8 @@ async function departureOf(context: PushContext, { resourceId, slotId }: JsonObj
 }
 
 /** The newest rentals of the resource (docs/sources.md, reference/rental-management/list-rentals-paginated). */
-const readNewest = ({ context, change, signal }: Delivery, { resourceId }: JsonObject): Promise<NonNullable<Found>> =>
-  readFirst(context, change.write, { resourceId: String(textOf(resourceId)), order: 'creationDateDesc' }, signal)
+const newestOf = (delivery: Delivery, { resourceId }: JsonObject): Promise<readonly Seen[]> =>
+  readNewest(delivery, { resourceId: String(textOf(resourceId)) }, 'creationDateDesc')
 
 /**
  * Whether the newest rentals, as far as they were shown, hold everything that was made since the attempt: the page is too
@@ -111,7 +111,7 @@ export const rentalCreation: Kind = {
     const { context, change } = delivery
     const numeric = context.settings.api.referenceAsNumber
     const referenceId = textOf(fields.referenceId) ?? ownReference(await installationOf(context), change.id, numeric)
-    const [present, departure] = await Promise.all([readNewest(delivery, fields), departureOf(context, fields)])
+    const [present, departure] = await Promise.all([newestOf(delivery, fields), departureOf(context, fields)])
     const given = { params, fields: { ...fields, referenceId } }
     const prepared = preparedCreation(change.write, given, { ids: idsOf(present), departure })
     if (!numeric) return prepared
@@ -129,13 +129,13 @@ export const rentalCreation: Kind = {
     const numeric = context.settings.api.referenceAsNumber
     const { former } = await installationOf(context)
     const references = former.map((each) => ownReference(each, change.id, numeric))
-    const shown = (await readNewest(delivery, given.fields)).map(({ record }) => textOf(get(record, 'referenceId')))
+    const shown = (await newestOf(delivery, given.fields)).map(({ record }) => textOf(get(record, 'referenceId')))
     const referenceId = references.find((each) => shown.includes(each))
     return referenceId === undefined ? prepared : { ...prepared, body: { ...prepared.body, referenceId } }
   },
 
   async verify(delivery, sent) {
-    const newest = await readNewest(delivery, sent.body)
+    const newest = await newestOf(delivery, sent.body)
     return await ownAmong(delivery, sent, await inFull(delivery, sent, newest))
   },
 
@@ -162,5 +162,5 @@ export const rentalCreation: Kind = {
     return { ...outcome, mirror: { ...outcome.mirror, filled: [await filled(delivery, outcome, sent, seen)] } }
   },
 
-  readBack: readWritten,
+  readBack: readRecord,
 }

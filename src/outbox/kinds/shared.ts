@@ -10,7 +10,7 @@ import type { Change, Evidence } from '../change.ts'
 import { type PushContext, showDelayOf } from '../context.ts'
 import { isStoredAs } from '../likeness.ts'
 import { type Done, gone, leftBehind, type Outcome, resultOf, type Unseen } from '../outcome.ts'
-import { mirrorKey, type Params, readRecord, rootOf, type Seen } from '../reads.ts'
+import { mirrorKey, type Params, rootOf, type Seen } from '../reads.ts'
 import { checkAgain } from '../show-delay.ts'
 import { readValue, sameValue, sentAs, writeShape } from '../values.ts'
 import type { Delivery, Effect, Found, Given, Prepared, Sent, Verdict } from './kind.ts'
@@ -21,10 +21,6 @@ export const unverified = 'Not read back: the API did not answer.'
 export const notTaken: Verdict = { kind: 'not' }
 export const took = (seen: Seen | null): Verdict => ({ kind: 'took', seen })
 export const one = (seen: Seen | null): Found => (seen === null ? [] : [seen])
-
-/** The record that the operation writes. */
-export const readWritten = ({ context, change, signal }: Delivery, params: Params): Promise<Seen | null> =>
-  readRecord(context, change.write, params, signal)
 
 /** The body of a create, an add or an assignment. It omits null, because there is no value yet to clear. */
 export function creationBody(write: WriteDef, fields: Readonly<JsonObject>): JsonObject {

@@ -10,7 +10,7 @@ import { isStoredAs } from '../likeness.ts'
 import { mergeChange, overlayBase } from '../merge.ts'
 import { errorText, leftBehind, type Outcome, refusedFields, type Unseen } from '../outcome.ts'
 import { clearFields, erasedBase, exactFields, isUnknownValue, personalFields } from '../personal.ts'
-import { mirrorKey, type Params, type Seen } from '../reads.ts'
+import { mirrorKey, type Params, readRecord, type Seen } from '../reads.ts'
 import { checkAgain } from '../show-delay.ts'
 import {
   asReceived,
@@ -34,7 +34,6 @@ import {
   observable,
   one,
   readBack,
-  readWritten,
   rentalStatus,
   took,
   unverified,
@@ -216,7 +215,7 @@ export const update: Kind = {
   async prepare(delivery, { params, fields }) {
     const { change } = delivery
     const { write } = change
-    const seen = await readWritten(delivery, params)
+    const seen = await readRecord(delivery, params)
     if (seen === null) return await goneOrAwaited(delivery)
     const { base: asKept, written } = await earlierChanges(delivery, params)
     const { privacy } = delivery.context
@@ -258,13 +257,13 @@ export const update: Kind = {
         return wish === undefined || change.keptRemote.includes(field.name) ? [] : [[field.name, sentAs(field, wish)]]
       }),
     )
-    const [seen, { base }] = await Promise.all([readWritten(delivery, params), earlierChanges(delivery, params)])
+    const [seen, { base }] = await Promise.all([readRecord(delivery, params), earlierChanges(delivery, params)])
     const among = (field: BodyField): readonly (Json | undefined)[] => [readValue(field, seen?.exact), body[field.name]]
     const before = clearFields(delivery.context.privacy, change.write, base, { among })
     return { params, body, applied: body, evidence: { before }, warnings: [] }
   },
 
-  verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
+  verify: async (delivery, { params }) => one(await readRecord(delivery, params)),
 
   /**
    * Each field to change shows either the sent value, maybe rewritten by the API, or the value before. All as before:
@@ -302,7 +301,7 @@ export const update: Kind = {
     const { context, change } = delivery
     const { write } = change
     const answer = isObject(effect.response?.body) ? answered(delivery, effect) : null
-    const read = effect.seen ?? (await readBack(readWritten(delivery, sent.params), delivery))
+    const read = effect.seen ?? (await readBack(readRecord(delivery, sent.params), delivery))
     const isAnswered = effect.response !== null || change.evidence.answered
     const again =
       isAnswered &&
@@ -323,7 +322,7 @@ export const update: Kind = {
     }
   },
 
-  readBack: readWritten,
+  readBack: readRecord,
 
   async refused({ change }, sent, error) {
     if (error.status !== 400 && error.status !== 422) return null
