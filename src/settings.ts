@@ -96,15 +96,14 @@ export function parseQuota(value: string): Quota | undefined {
   return quota
 }
 
-function parseStatuses(value: string): readonly string[] | undefined {
-  const statuses = value.split(',').map((status) => status.trim())
-  return statuses.includes('') ? undefined : statuses
-}
-
-function parseNames(value: string): readonly string[] | undefined {
-  const names = value.split(',').map((name) => name.trim())
-  return names.every((name) => /^[a-z][a-z0-9_]*$/.test(name)) ? [...new Set(names)] : undefined
-}
+/** Several texts, separated by commas, each once. */
+const manyOf = (what: string, each: RegExp): Values<readonly string[]> => ({
+  takes: `${what}, separated by commas`,
+  parse: (value) => {
+    const texts = value.split(',').map((text) => text.trim())
+    return texts.every((text) => each.test(text)) ? [...new Set(texts)] : undefined
+  },
+})
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
@@ -149,6 +148,9 @@ const define = <const N extends string, T, F extends string | null>(
   meaning: string,
 ): Setting<T, F> & { readonly name: N } => ({ name, fallback, meaning, ...values })
 
+const aDuration = { takes: 'a duration such as 90s, 15m, 24h or 7d', parse: parseDuration }
+const secret = matching('at least 16 characters', /^.{16,}$/s)
+const parameters = matching('query parameter names, separated by commas', /^[^\s,]+(,[^\s,]+)*$/)
 const auth = { takes: 'bearer, basic, header:NAME, query:NAME or none', parse: parseAuth }
 const zone = { takes: 'an IANA zone such as Europe/Paris, no abbreviation such as CET', parse: parseTimeZone }
 const redisAddress = {
@@ -264,12 +266,7 @@ export const settings = {
     'address of the operator pages; anything but loopback requires ADMIN_TOKEN',
   ),
   port: define('PORT', '8484', whole(0, 65_535, 'a port'), 'port of the operator pages'),
-  adminToken: define(
-    'ADMIN_TOKEN',
-    null,
-    matching('at least 16 characters', /^.{16,}$/s),
-    'secret that opens the operator pages',
-  ),
+  adminToken: define('ADMIN_TOKEN', null, secret, 'secret that opens the operator pages'),
   serve: define('SERVE', 'off', onOff, 'on: `worker` also serves the API from the mirror, as `serve` does'),
   serveListen: define(
     'SERVE_LISTEN',
@@ -277,12 +274,7 @@ export const settings = {
     { takes: 'an address and a port such as 127.0.0.1:8585', parse: parseListen },
     'address and port where the API is served; beyond loopback every request needs a token',
   ),
-  serveWaitMs: define(
-    'SERVE_WAIT',
-    '20s',
-    { takes: 'a duration such as 90s, 15m, 24h or 7d', parse: parseDuration },
-    'how long a served write waits for the answer of the API',
-  ),
+  serveWaitMs: define('SERVE_WAIT', '20s', aDuration, 'how long a served write waits for the answer of the API'),
   serveFreshLimit: define(
     'SERVE_FRESH_LIMIT',
     '60',
@@ -298,13 +290,13 @@ export const settings = {
   servePageParams: define(
     'SERVE_PAGE_PARAMS',
     null,
-    matching('query parameter names, separated by commas', /^[^\s,]+(,[^\s,]+)*$/),
+    parameters,
     'other names that the API takes for API_PAGE_PARAM: `serve` takes them, too',
   ),
   serveSizeParams: define(
     'SERVE_SIZE_PARAMS',
     null,
-    matching('query parameter names, separated by commas', /^[^\s,]+(,[^\s,]+)*$/),
+    parameters,
     'other names that the API takes for API_SIZE_PARAM: `serve` takes them, too',
   ),
   // The value is a share from 0 to 1.
@@ -318,19 +310,14 @@ export const settings = {
   notTakingPlace: define(
     'NOT_TAKING_PLACE',
     null,
-    { takes: 'statuses of rentals, separated by commas', parse: parseStatuses },
+    manyOf('statuses of rentals', /./),
     'statuses of rentals that do not take place, besides PENDING and all that begin with CANCELED',
   ),
-  detailMaxAgeMs: define(
-    'DETAIL_MAX_AGE',
-    '24h',
-    { takes: 'a duration such as 90s, 15m, 24h or 7d', parse: parseDuration },
-    'age at which unchanged details are read again',
-  ),
+  detailMaxAgeMs: define('DETAIL_MAX_AGE', '24h', aDuration, 'age at which unchanged details are read again'),
   hotWindowMs: define(
     'HOT_WINDOW',
     '60d',
-    { takes: 'a duration such as 90s, 15m, 24h or 7d', parse: parseDuration },
+    aDuration,
     '`worker` lists rentals that depart within this time, or departed within the last seven days, every minute',
   ),
   readEconomy: define(
@@ -357,12 +344,7 @@ export const settings = {
     oneOf(['keep', 'hash', 'drop']),
     'what to store of personal columns: values, hashes or nothing (docs/security.md); `privacy` in the configuration file overrides it per column',
   ),
-  personalDataKey: define(
-    'PERSONAL_DATA_KEY',
-    null,
-    matching('at least 16 characters', /^.{16,}$/s),
-    'secret for the hashes of personal data',
-  ),
+  personalDataKey: define('PERSONAL_DATA_KEY', null, secret, 'secret for the hashes of personal data'),
   mirrorDocuments: define('MIRROR_DOCUMENTS', 'on', onOff, 'off: do not read identity and license documents'),
   calendarYears: define(
     'CALENDAR_YEARS',
@@ -396,7 +378,7 @@ export const settings = {
   webhookStreams: define(
     'WEBHOOK_STREAMS',
     null,
-    { takes: 'names of streams, separated by commas', parse: parseNames },
+    manyOf('names of streams', /^[a-z][a-z0-9_]*$/),
     'streams to post, with their personal columns; unset: all except documents, without personal columns',
   ),
   alertUrl: define(
