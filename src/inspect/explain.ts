@@ -146,22 +146,17 @@ async function parentOf(db: Queryable, stream: StreamDef, key: readonly string[]
   return { stream: parent.name, key: keyText(parentKey), state: stateOf(await recordRow(db, parent, parentKey)) }
 }
 
-/** Why the record is or is not deleted, most informative sentence first. Pure. */
-export function whyDeleted(stream: StreamDef, state: RecordState, facts: RecordFacts): readonly string[] {
-  switch (state) {
-    case 'absent':
-      return [whyAbsent(facts)]
-    case 'deleted':
-      return [whyGone(stream, facts)]
-    case 'stub':
-      return [
-        `It is known only from another record (${facts.row?.source ?? ''}), which also refreshes it. It is not considered for deletion until it has been read itself.`,
-      ]
-    case 'alive':
-      return [whyAlive(stream, facts)]
-    default:
-      return state satisfies never
-  }
+/** Why the record is or is not deleted, in sentences. Pure. */
+export const whyDeleted = (stream: StreamDef, state: RecordState, facts: RecordFacts): readonly string[] => [
+  reasons[state](facts, stream),
+]
+
+const reasons: Readonly<Record<RecordState, (facts: RecordFacts, stream: StreamDef) => string>> = {
+  absent: whyAbsent,
+  deleted: whyGone,
+  stub: ({ row }) =>
+    `It is known only from another record (${row?.source ?? ''}), which also refreshes it. It is not considered for deletion until it has been read itself.`,
+  alive: whyAlive,
 }
 
 function whyAbsent({ quarantine, parent, history }: RecordFacts): string {
@@ -173,36 +168,30 @@ function whyAbsent({ quarantine, parent, history }: RecordFacts): string {
   return 'Nothing that was read from the API contained it.'
 }
 
-function whyGone(stream: StreamDef, { parent, changes, deletingRun }: RecordFacts): string {
+function whyGone({ parent, changes, deletingRun }: RecordFacts, { reads }: StreamDef): string {
   if (parent !== null && parent.state === 'deleted')
     return `It was deleted with its parent record: ${parent.stream} ${parent.key} is deleted.`
   const own = changes.find(({ operation, status }) => status === 'done' && /\.(delete|remove)$/.test(operation))
   if (own !== undefined && deletingRun === null) return `Change ${own.id} (${own.operation}) deleted it.`
-  return `${deletingRun === null ? 'It' : `During run ${deletingRun.id} it`} ${howGone(stream)}.`
+  return `${deletingRun === null ? 'It' : `During run ${deletingRun.id} it`} ${howGone[reads.kind]}.`
 }
+
+const notInDay = 'was no longer in the API response for its day'
+const notInCollection = 'was no longer in the complete collection of its parent record'
 
 /** What proves that a record of this kind is gone, to follow "it". */
-function howGone({ reads }: StreamDef): string {
-  switch (reads.kind) {
-    case 'list':
-      return 'was missing from a complete sweep or from its own endpoint, and that endpoint answered 404 or 410'
-    case 'inside':
-      return 'was no longer inside its parent record'
-    case 'collection':
-    case 'slots':
-      return 'was no longer in the complete collection of its parent record'
-    case 'document':
-      return 'was answered with 404 while its parent record exists'
-    case 'pricetable':
-    case 'calendar':
-    case 'availability':
-      return 'was no longer in the API response for its day'
-    default:
-      return reads satisfies never
-  }
+const howGone: Readonly<Record<StreamDef['reads']['kind'], string>> = {
+  list: 'was missing from a complete sweep or from its own endpoint, and that endpoint answered 404 or 410',
+  inside: 'was no longer inside its parent record',
+  collection: notInCollection,
+  slots: notInCollection,
+  document: 'was answered with 404 while its parent record exists',
+  pricetable: notInDay,
+  calendar: notInDay,
+  availability: notInDay,
 }
 
-function whyAlive(stream: StreamDef, { heldBy: run, lastSweep: sweep, row }: RecordFacts): string {
+function whyAlive({ heldBy: run, lastSweep: sweep, row }: RecordFacts, stream: StreamDef): string {
   if (run !== null)
     return `Run ${run} did not find it in the list and holds its deletion. Review it with: boat-mirror runs show ${run}. Then run: boat-mirror runs release ${run}.`
   if (stream.reads.kind !== 'list') return 'The last API response that covers it contained it.'

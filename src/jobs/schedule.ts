@@ -244,24 +244,16 @@ async function isFresh(context: SyncContext, stream: StreamDef, parent: string):
 export async function requestFirstSync(database: Database, enabled: readonly string[]): Promise<boolean> {
   return await database.transaction(async (client) => {
     await client.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.first-sync'))`)
-    const never = new Set(
-      (await listStreams(client))
-        .filter((state) => state.as_of === null && state.last_run_id === null && state.paused_by === null)
-        .map((state) => state.stream),
+    const { rows } = await client.query<{ stream: string }>(
+      `select s.stream from sync.streams s where s.stream = any($1) and s.as_of is null and s.last_run_id is null
+         and s.paused_by is null and not exists (select from sync.request_streams o join sync.requests r on r.id = o.request_id
+           where o.stream = s.stream and r.finished_at is null and r.record_key is null)
+       order by array_position($1, s.stream)`,
+      [enabled],
     )
-    const missing: string[] = []
-    for (const stream of enabled) if (never.has(stream) && !(await isOpen(client, stream))) missing.push(stream)
+    const missing = rows.map(({ stream }) => stream)
     if (missing.length === 0) return false
     await createRequest(client, { trigger: 'first', streams: missing, full: false })
     return true
   })
-}
-
-async function isOpen(client: Parameters<typeof isRequested>[0], stream: string): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `select 1 from sync.request_streams s join sync.requests r on r.id = s.request_id
-     where r.finished_at is null and r.record_key is null and s.stream = $1 limit 1`,
-    [stream],
-  )
-  return (rowCount ?? 0) > 0
 }
