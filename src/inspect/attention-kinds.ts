@@ -1,12 +1,12 @@
-// The kinds of conditions that need attention, each with the texts that name it. Alerts, pages and `status` use the same, and the
-// rules in deploy/prometheus have the same names.
+// The kinds of conditions that need attention, with their texts for alerts, pages and `status`. The rules in deploy/prometheus have the
+// same names.
 
 type Kind = {
-  /** In the first sentence of `status`, behind a colon; `names`: the streams it is about, where it is about streams. */
+  /** In the verdict, after a colon; `names`: its streams, if it is about streams. */
   readonly phrase: (names: string) => string
-  /** In an alert, behind the names of its subjects. */
+  /** In an alert, after the names of its subjects. */
   readonly title: string
-  /** It stops the mirror, or a part of it, from being read. */
+  /** It keeps the mirror, or a part of it, from being read. */
   readonly isGrave?: true
 }
 
@@ -91,7 +91,7 @@ export const kinds = {
 
 export type AttentionKind = keyof typeof kinds
 
-/** The kinds of alerts: also what only a running worker notices. */
+/** The kinds of alerts: also conditions that only a running worker notices. */
 export const alertKinds = {
   database: { title: 'a worker cannot reach its database' },
   queue: { title: 'a worker has no queue: it works without one, more slowly' },

@@ -1,4 +1,4 @@
-// Calls of the API: the last of each endpoint, the traffic of hours, and the reads that may repeat others. Reads only.
+// Calls of the API: the last of each endpoint, traffic over time, and reads that may repeat others. Reads only.
 
 import type { Queryable } from '../database/sql.ts'
 import { counted } from '../format.ts'
@@ -9,7 +9,7 @@ export type EndpointFacts = {
   readonly calls: number
   readonly failures: number
   readonly lastStatus: number | null
-  /** When the calls in a row that had this status began; null: that was not noted yet. */
+  /** Since when all calls had this status; null: unknown. */
   readonly lastStatusSince: Date | null
   readonly lastCalledAt: Date | null
   readonly lastError: string | null
@@ -25,10 +25,10 @@ export async function endpointFacts(db: Queryable): Promise<readonly EndpointFac
   return rows
 }
 
-/** Was this endpoint ever answered with success? */
+/** Whether a call of this endpoint ever succeeded. */
 export const wasAnswered = ({ calls, failures }: EndpointFacts): boolean => calls > failures
 
-/** Did the last call of this endpoint fail? 404 and 410 are answers, and so is the refusal of what was only tried. */
+/** Whether the last call of this endpoint failed. 404, 410 and the refusal of a probe are no failures. */
 export const isFailing = ({ lastError }: EndpointFacts): boolean => lastError !== null
 
 export type TrafficPoint = {

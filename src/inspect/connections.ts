@@ -1,4 +1,4 @@
-// What an installation is connected to, and how each connection is doing: lines for `status` and the status page. Pure.
+// The connections of an installation with their states, for `status` and the status page. Pure.
 
 import { bytes, relative } from '../format.ts'
 import { apiName } from '../profile/mirrored-api.ts'
@@ -6,10 +6,10 @@ import { usedText } from './quota.ts'
 import { alertsText, webhookText } from './receivers.ts'
 import type { StatusFacts } from './status.ts'
 
-/** `state` says how it is doing; empty: as it should. */
+/** `state` is empty if the connection works. */
 export type Connection = { readonly name: string; readonly what: string; readonly state: string }
 
-/** When a request is tried after failures. Once that time has passed, the next request tries it. */
+/** When the next request is tried after failures. */
 const nextTry = (at: Date | null, now: Date): string =>
   at === null || at <= now ? 'with the next request' : `${relative(at, now)}`
 

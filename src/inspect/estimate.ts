@@ -24,10 +24,10 @@ export type Estimate = {
   readonly secondsLeft: number | null
 }
 
-/** In its first seconds a sync says nothing of its rate. */
+/** The first seconds of a sync do not show its rate. */
 const tooEarlyS = 2
 
-/** What is left of the open syncs. */
+/** Estimates what is left of the open syncs. */
 export function estimateOf(work: OpenWork, settings: ReadSettings): Estimate {
   const totals = new Map(
     work.runs.flatMap(({ stream, total }) => (isList(stream) && total !== null ? [[stream, total]] : [])),
@@ -70,14 +70,14 @@ function requestsOfRun(run: OpenRun, costs: Costs): number | null {
   )
 }
 
-/** Requests for the records that tasks still hold; for running tasks half of them. */
+/** Requests for the records of open tasks; for running tasks half of them. */
 function requestsOfTasks({ requests, pages, keys }: OpenRun, ofOne: number): number {
-  // The real cost of a record shows when more of them are done than running.
+  // The real cost of a record is known when more records are done than running.
   const each = keys.done > keys.running ? (requests - pages) / (keys.done + keys.running / 2) : ofOne
   return (keys.waiting + keys.running / 2) * each
 }
 
-/** `about 12 min left`; null where unknown, or nothing is left. */
+/** `about 12 min left`; null if it is unknown, or nothing is left. */
 export const timeLeft = ({ secondsLeft }: Estimate): string | null =>
   secondsLeft === null || secondsLeft === 0 ? null : `about ${about(secondsLeft)} left`
 
@@ -168,7 +168,7 @@ type Row = Omit<OpenRun, 'state' | 'keys'> &
     readonly elapsedS: number | null
   }
 
-/** Reads it. */
+/** Reads the open work. */
 export async function openWork(db: Queryable): Promise<OpenWork> {
   const { rows } = await db.query<Row>(openWorkSql)
   const [first] = rows

@@ -1,4 +1,4 @@
-// Everything known of one record, gathered, and why it is or is not deleted, in sentences.
+// Everything known of one record, and why it is or is not deleted, in sentences.
 
 import { childrenOf, streamNamed, withAncestors } from '../catalog/catalog.ts'
 import { keyText } from '../catalog/keys.ts'
@@ -33,13 +33,13 @@ export type RecordFacts = {
   /** Key columns and their values. */
   readonly key: Readonly<Record<string, string>>
   readonly row: RecordRow | null
-  /** What is kept of it between reads: when its details were read, when it was last seen to change. */
+  /** When its details were read, and when it was last seen to change. */
   readonly remembered: Remembered | null
   readonly below: readonly Below[]
   readonly history: { readonly total: number; readonly entries: readonly HistoryEntry[] }
   readonly quarantine: QuarantineFacts | null
   readonly changes: readonly RecordChange[]
-  /** State of the record above it; null: there is none. */
+  /** Its parent record; null: it has none. */
   readonly parent: { readonly stream: string; readonly key: string; readonly state: RecordState } | null
   /** The run during which it was marked as deleted. */
   readonly deletingRun: RunAround | null
@@ -51,16 +51,16 @@ export type RecordFacts = {
 export type Explanation = RecordFacts & {
   readonly state: RecordState
   readonly why: readonly string[]
-  /** Why and when its details, or those that it was answered with, are read next; null: none are. */
+  /** Why and when its details, or those of the record that contains it, are read next; null: never. */
   readonly next: NextRead | null
-  /** The stream that reads it, where that is paused: nothing of it is read until it is resumed. */
+  /** The stream that reads it, if it is paused. */
   readonly paused: PausedStream | null
 }
 
-/** Entries of history and outbox at most. */
+/** The most entries of history and outbox. */
 const shownEntries = 50
 
-/** Collects all of it. Throws Postgres's error for a key of the wrong type (SQLSTATE class 22). */
+/** Collects the facts. Throws Postgres's error for a key of the wrong type (SQLSTATE class 22). */
 export async function explainRecord(
   db: Queryable,
   stream: StreamDef,

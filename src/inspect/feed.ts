@@ -48,7 +48,7 @@ export type FeedHolder = {
   readonly application: string
   readonly user: string
   readonly database: string
-  /** Where this role may not see when the transaction began: since when a committed change waits. */
+  /** The start of the transaction; if this role may not see it, since when a committed change waits. */
   readonly since: Date
 }
 
@@ -74,7 +74,7 @@ export async function feedHolders(db: Queryable): Promise<readonly FeedHolder[]>
   return rows
 }
 
-/** Describes the session and the command that ends it. */
+/** Names the session, and the command that ends it. */
 export function describeHolder({ pid, gid, application, user, database, since }: FeedHolder): string {
   const who = gid === null ? `process ${pid}` : `prepared transaction ${oneLine(gid)}`
   const details = [application || 'no application name', `user ${user}`, `database ${database}`].map((each) =>
@@ -85,7 +85,7 @@ export function describeHolder({ pid, gid, application, user, database, since }:
   return `mirror.changes_since returns nothing new: an open transaction of ${who} (${details.join(', ')}) has held it back since ${since.toISOString()}. End the transaction there, or run: ${end}`
 }
 
-/** `left`: changes that wait, consumers, and references, which count once another role has the name. */
+/** `left`: open changes, consumers, and references if another role has the name. */
 export type GoneRole = { readonly name: string; readonly since: Date | null; readonly left: readonly string[] }
 
 /** The gone roles that left something, by name. */

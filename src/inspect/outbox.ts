@@ -14,15 +14,13 @@ type OutboxFacts = {
   readonly oldestQueuedAt: Date | null
 }
 
-/**
- * States by the index that finds their changes: open ones, and those after which nothing follows without a decision.
- */
+/** States by the index that finds their changes. */
 const indexedStates = [
   ['queued', 'sending', 'conflict', 'unknown'],
   ['failed', 'expired', 'canceled', 'blocked'],
 ] as const
 
-/** What is in the outbox; of what is done only the number is read. */
+/** Counts the changes by state. The number of done changes is stored. */
 export async function outboxFacts(db: Queryable): Promise<OutboxFacts> {
   const rows = (await Promise.all(indexedStates.map((states) => changesIn(db, states)))).flat()
   const done = await doneChanges(db)
@@ -39,7 +37,7 @@ export async function outboxFacts(db: Queryable): Promise<OutboxFacts> {
 
 type ChangesOfState = { status: string; first: string; oldest: Date; settled: Date | null; count: number }
 
-/** The states stand in the text as in the predicates of the indexes, which parameters would not match. */
+/** The states are literals, because parameters would not match the predicates of the indexes. */
 async function changesIn(db: Queryable, states: readonly string[]): Promise<readonly ChangesOfState[]> {
   const { rows } = await db.query<ChangesOfState>(
     `select status, min(id) as first, min(enqueued_at) as oldest, min(settled_at) as settled, count(*)::int as count

@@ -14,7 +14,7 @@ export type Outcome = {
   readonly quarantine: Readonly<Record<string, number>>
 }
 
-/** The streams these runs wrote: their own tables, and those read inside their records. */
+/** The tables of these runs: their own streams, and those read inside their records. */
 function tablesOf(runs: readonly Run[]): ReadonlySet<string> {
   const inside = (name: string): string[] =>
     descendantsOf(name)
@@ -80,11 +80,11 @@ export function runFacts(run: Run): RunFacts {
 }
 
 const pollMs = 500
-/** A database that does not answer for this long ends the waiting. */
+/** The wait ends if the database does not answer for this long. */
 const patienceMs = 60_000
 
 /**
- * Looks until what it sees is finished, and returns that.
+ * Reads until the result is finished, and returns it.
  * @throws the signal's reason when aborted, BoatMirrorError when the database is gone for a minute.
  */
 export async function awaitFinished<T extends { readonly finished: boolean }>(

@@ -1,4 +1,4 @@
-// What of API_QUOTA is used, and what it keeps waiting.
+// How much of API_QUOTA is used, and what waits for it.
 
 import { type Quota, type QuotaWindow, quotaRule, quotaWindows } from '../api/admission/quota.ts'
 import { quotaValues } from '../api/admission/request-budget.ts'
@@ -21,7 +21,7 @@ type QuotaWindowStatus = {
 
 export type QuotaStatus = {
   readonly windows: readonly QuotaWindowStatus[]
-  /** Reads wait: what is left is for changes. */
+  /** Reads wait, because the rest is reserved for changes. */
   readonly readsStopped: boolean
   readonly waitingChanges: number
   /** When the first of them was queued. */
@@ -76,14 +76,14 @@ async function windowsOf(db: Queryable, quota: Quota): Promise<readonly QuotaWin
 const areReadsStopped = ({ used, allowed }: QuotaWindowStatus): boolean =>
   used >= Math.floor(allowed * quotaRule.forReads)
 
-/** Shares that raise an alert, if this much of the window's time has not elapsed yet. */
+/** Shares that raise an alert if they are used before that share of the window has elapsed. */
 const alertShares = [0.8, 0.95] as const
 
-/** Which of the levels a window has reached before its time, as percentages. Pure. */
+/** The shares that a window has reached too early, as percentages. Pure. */
 export const reachedEarly = ({ used, allowed, elapsed }: QuotaWindowStatus): readonly number[] =>
   alertShares.filter((level) => used >= allowed * level && elapsed < level).map((level) => level * 100)
 
-/** What is used, in a few words: `day 45 % of 120,000`. */
+/** How much is used: `day 45 % of 120,000`. */
 export const usedText = ({ windows }: Pick<QuotaStatus, 'windows'>): string =>
   windows
     .map(({ window, used, allowed }) => `${window} ${Math.floor((100 * used) / allowed)} % of ${count(allowed)}`)

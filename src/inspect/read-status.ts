@@ -29,7 +29,7 @@ import { backlogOf, runningRuns } from './runs.ts'
 import type { StatusFacts } from './status.ts'
 import { freshnessFacts, freshnessHistory, type StreamState, type StreamStatus, streamStatus } from './streams.ts'
 
-/** Reads everything; the parts are read one after the other and may differ by moments. */
+/** Reads everything. The parts are read one after the other, so they may differ by moments. */
 export async function readStatus(
   config: Config,
   opened: { readonly database: { readonly pool: Queryable }; readonly url: string },
@@ -40,7 +40,7 @@ export async function readStatus(
   return { ...facts, attention: whatNeedsPeople(facts, freshness).map(itemOf) }
 }
 
-/** What is said in place of the freshness: settings switch the stream off, or its last complete run holds deletions. */
+/** The freshness, unless the stream is paused or switched off, or its last complete run holds deletions. */
 function stateOf(stream: StreamStatus, config: Config): StreamState {
   const known = findStream(stream.stream)
   if (stream.paused !== null || (known !== undefined && !isEnabled(known, config))) return 'off'
@@ -109,7 +109,7 @@ async function readFacts(
   }
 }
 
-/** What the workers share of the API's state. */
+/** The state of the API that all workers share. */
 async function gateFacts(
   db: Queryable,
   url: string,

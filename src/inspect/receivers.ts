@@ -8,7 +8,7 @@ import { counted, duration, relative } from '../format.ts'
 import { shownReceiver } from '../text.ts'
 import { type ConsumerStatus, webhookConsumer } from './feed.ts'
 
-/** A call that is not accepted for this many seconds needs attention. */
+/** Seconds after which a call that is not accepted needs attention. */
 const patienceS = 120
 
 export type WebhookStatus = Omit<SenderState, 'failingS'> & {
@@ -19,11 +19,11 @@ export type WebhookStatus = Omit<SenderState, 'failingS'> & {
    * two minutes; `failing`: for longer. `lost`: changes were deleted before they were sent.
    */
   readonly state: 'waiting' | 'following' | 'retrying' | 'failing' | 'lost'
-  /** Age of the oldest change that was not taken; 0: there is none. */
+  /** Age of the oldest change that was not accepted; 0: there is none. */
   readonly behindS: number
 }
 
-/** The state of the webhook; null: none is configured. */
+/** The state of the webhook; null: WEBHOOK_URL is not set. */
 export async function webhookStatus(
   db: Queryable,
   { webhookUrl }: Pick<Config, 'webhookUrl'>,
@@ -48,7 +48,7 @@ export const unsent: SenderState = {
   lastError: null,
 }
 
-/** How the webhook is doing, as the end of a line. */
+/** The state of the webhook, as the end of a line. */
 export function webhookText({ state, behindS, delivered, lastError, nextAttemptAt }: WebhookStatus, now: Date): string {
   const sent = `${counted(delivered, 'change')} sent`
   const behind = behindS === 0 ? 'up to date' : `${duration(behindS)} behind`
@@ -92,7 +92,7 @@ export type AlertsStatus = Omit<SenderState, 'failingS'> & {
   readonly open: number
 }
 
-/** The state of the messages; null: none are configured. */
+/** The state of the alerts; null: ALERT_URL is not set. */
 export async function alertsStatus(
   db: Queryable,
   { alertUrl }: Pick<Config, 'alertUrl'>,
@@ -103,7 +103,7 @@ export async function alertsStatus(
   return { url: shownReceiver(alertUrl) ?? '', open, ...known }
 }
 
-/** How the messages are doing, as the end of a line. */
+/** The state of the alerts, as the end of a line. */
 export function alertsText(
   { open, delivered, failingSince, lastError, nextAttemptAt }: AlertsStatus,
   now: Date,

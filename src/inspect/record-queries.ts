@@ -1,4 +1,4 @@
-// All that the database knows of one record: its row, what lies below it, its history, runs, quarantine, changes. Reads only.
+// What the database knows of one record: its row, the rows below it, history, runs and changes. Reads only.
 
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
@@ -12,7 +12,7 @@ export type RecordRow = {
   readonly payload: string
   readonly source: string
   readonly readAt: Date
-  /** The reading time lies ahead of the database's clock. */
+  /** The reading time is ahead of the database's clock. */
   readonly isAhead: boolean
   readonly changedAt: Date
   readonly deletedAt: Date | null
@@ -38,18 +38,18 @@ export async function recordRow(db: Queryable, stream: StreamDef, key: readonly 
   return { ...row, values: Object.fromEntries(stream.columns.map(({ name }, i) => [name, row.values[i] ?? null])) }
 }
 
-/** What lies below a record in one stream. */
+/** The rows below a record in one stream. */
 export type Below = {
   readonly stream: string
   readonly live: number
   readonly deleted: number
   /** Endpoints that answered the live rows. */
   readonly sources: readonly string[]
-  /** When the collection was last read whole; null: it comes with another read, or was never read. */
+  /** When the whole collection was last read; null: never, or it comes with another read. */
   readonly detailReadAt: Date | null
 }
 
-/** What lies below a record, for one stream. */
+/** Counts the rows below a record in one stream. */
 export async function rowsBelow(db: Queryable, child: StreamDef, key: readonly string[], text: string): Promise<Below> {
   const { rows } = await db.query<Below>(
     `select $${key.length + 1}::text as stream, count(*) filter (where t._deleted_at is null)::int as live,
@@ -63,7 +63,6 @@ export async function rowsBelow(db: Queryable, child: StreamDef, key: readonly s
   return rows[0] ?? { stream: child.name, live: 0, deleted: 0, sources: [], detailReadAt: null }
 }
 
-/** What is remembered of a record between reads. */
 export type Remembered = { readonly detailReadAt: Date | null; readonly changedAt: Date }
 
 /** What sync.records has of a key; null when it has nothing. */
@@ -165,20 +164,17 @@ export const deletingRunAround = (db: Queryable, stream: string, instant: Date):
     [stream, instant],
   )
 
-/** The last complete sweep of a stream, and whether the key was on one of its pages: a hot run reads only parts of the list. */
+/** `seen`: the key was on one of its pages. */
 export type LastSweep = RunAround & { readonly seen: boolean }
 
-/**
- * See {@link LastSweep}; pages are stored for a day at most, those of the last sweep. Null when that sweep is
- * unknown.
- */
+/** The last complete sweep; null if it is unknown, because the pages of a sweep are stored for a day at most. */
 export function lastSweep(db: Queryable, stream: string, key: string): Promise<LastSweep | null> {
   const pages = 'select from sync.sweep_pages p where p.run_id = r.id'
   const isSweep = `not r.hot and r.swept_at is not null and r.status in ('done', 'held') and exists (${pages})`
   return newestRun(db, [isSweep, `, exists (${pages} and $2 = any(p.keys)) as seen`], [stream, key])
 }
 
-/** The run that holds back the deletion of this key; null when none does: a later one has settled what earlier ones held. */
+/** The run that holds the deletion of this key; null: none does, or a later run has settled it. */
 export async function heldBy(db: Queryable, stream: string, key: string): Promise<string | null> {
   const holds = `exists (select from sync.held_plans p where p.run_id = r.id)
     and exists (select from sync.held h where h.run_id = r.id and h.key = $2 and h.released_at is null)`

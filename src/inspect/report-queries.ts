@@ -1,4 +1,4 @@
-// Reads of the views of schema report: for `report`, and for what in them needs attention.
+// Reads the views of schema report: for `report`, and for the conditions in them that need attention.
 
 import type { PoolClient } from 'pg'
 import { type Database, withStatementTimeout } from '../database/database.ts'
@@ -7,7 +7,7 @@ import { duration } from '../format.ts'
 import { isFleet } from '../reports/pieces.ts'
 import { takesPlace } from '../reports/rentals.ts'
 
-/** What `report` asks for: a view as it is, or the calendar on other days. */
+/** What `report` prints: a view, or the calendar for other days. */
 export type ReportRequest = {
   /** Name of a view of schema report. */
   readonly view: string
@@ -19,7 +19,7 @@ export type ReportRequest = {
   readonly limit: number | null
 }
 
-/** Rows are handed over in portions of this size: a calendar of 5,000 boats is half a million rows. */
+/** Rows are passed on in portions of this size: a calendar of 5,000 boats has half a million rows. */
 const portion = 2_000
 
 /**
@@ -35,7 +35,7 @@ export async function readReport(
   const select = reportSelect(request, as)
   await database.transaction(
     async (client: PoolClient) => {
-      // The reader waits, and may stop it. Compiling takes longer than it saves on views of this kind.
+      // The reader waits, and may stop it. JIT takes longer than it saves on these views.
       const patient = await withStatementTimeout(client, 0)
       await client.query('set local jit = off')
       await client.query(`declare report no scroll cursor for ${select.text}`, select.values)
@@ -62,36 +62,33 @@ function reportSelect(request: ReportRequest, as: 'text' | 'json'): { text: stri
 type BlockForm = {
   readonly companyId: string | null
   readonly company: string | null
-  /** In words; null: it does not show them. */
+  /** In words; null: it shows none. */
   readonly form: string | null
-  /** Unavailabilities, and those of them that are a rental's own. */
+  /** Unavailabilities, and how many of them are the rental's own. */
   readonly blocks: number
   readonly explained: number
 }
 
-/** Double bookings of which neither part has ended, and how they were found. */
+/** Double bookings that have not ended, and how they were found. */
 export type Overlaps = {
   readonly rentals: number
   readonly boats: number
-  /** Since when both parts of the first one have been known; null: there is none. */
+  /** Since when both parts of the first are known; null: there is none. */
   readonly since: Date | null
   /** Rentals without an arrival after their departure, from a month ago on. */
   readonly withoutArrival: readonly string[]
   readonly withoutArrivalSince: Date | null
-  /** Resources that stand for several boats, whose rentals may overlap. */
+  /** Resources of several boats, whose rentals may overlap. */
   readonly fleets: readonly { readonly resourceId: string; readonly name: string | null }[]
   readonly forms: readonly BlockForm[]
 }
 
-/**
- * Changes when the double bookings may have: a row that they are made of, which resources are several boats, or the minute. Looked up
- * in a fortieth of the time: the ends of every unavailability are parsed to find what overlaps.
- */
+/** Changes whenever the double bookings may have changed, and every minute. It takes a fortieth of the time of counting them. */
 const overlapsVersion = `select concat_ws(' ', (select max(_changed_at) from mirror.rentals),
   (select max(_changed_at) from mirror.resource_unavailabilities), (select max(_changed_at) from mirror.resources),
   (select concat(count(*), ' ', max(seen_at)) from sync.fleets), date_trunc('minute', now())) as version`
 
-/** A count that is made again only when its version, a query, has another answer. */
+/** A count that is made again only if the query of its version has another answer. */
 function countedAt<Counted>(version: string, count: (db: Queryable) => Promise<Counted>) {
   const known = new WeakMap<Queryable, { readonly version: string; readonly counted: Counted }>()
   return async (db: Queryable): Promise<Counted> => {
@@ -105,7 +102,7 @@ function countedAt<Counted>(version: string, count: (db: Queryable) => Promise<C
   }
 }
 
-/** Since when a rental has been known to take its boat then: by the change log, else by its last change. */
+/** Since when the times and the boat of a rental are known: by the change log, else by its last change. */
 const knownSince = (id: string): string => `coalesce((select max(l.changed_at) from mirror.change_log l
     where l.stream = 'rentals' and l.key = jsonb_build_object('id', ${id}) and (l.operation = 'insert'
       or l.diff ?| array['departure_datetime', 'arrival_datetime', 'resource_id', 'status'])),
@@ -135,7 +132,7 @@ const formsQuery = `select c.id::text as "companyId", c.company_brand_name as co
 
 const day = 86_400
 
-/** What one end of a block adds to that of its rental, or to the day of it. Most end a day at its midnight, whatever ends there. */
+/** How one end of a block differs from that of its rental, or from its day. Most days end at midnight. */
 function additions({ turn, shift }: Rule, edge: 'start' | 'end'): string[] {
   const isPlain = turn !== null && (turn < 1 || edge === 'start')
   const away = turn === null ? shift : isPlain && edge === 'start' ? shift + day : isPlain ? shift : shift - day
@@ -160,7 +157,7 @@ function formWords({ rules, joined }: FoundForm): string | null {
   ].join(', ')
 }
 
-/** The double bookings to come. Counted again after a change, and once a minute. */
+/** Counts the double bookings that have not ended. */
 export const overlapsToCome = countedAt(overlapsVersion, async (db): Promise<Overlaps> => {
   const [found] = (await db.query<Omit<Overlaps, 'forms'>>(overlapsQuery)).rows
   const forms = (await db.query<FoundForm>(formsQuery)).rows
@@ -170,17 +167,17 @@ export const overlapsToCome = countedAt(overlapsVersion, async (db): Promise<Ove
   }
 })
 
-/** Of the newest rentals, those of which the reports are not sure. Amounts are texts, digit by digit. */
+/** The newest rentals of which the reports are not sure. Amounts are texts with all their digits. */
 export type RentalDoubts = {
   /** How many were checked. */
   readonly among: number
-  /** Payments, deposit and options name different currencies: by company. */
+  /** By company, rentals whose payments, deposit and options have different currencies. */
   readonly currencies: readonly {
     readonly companyId: string | null
     readonly companyName: string | null
     readonly rentals: number
   }[]
-  /** Nobody knows the status (null: there is none), so they take place: by status, and by what they name as currency. */
+  /** By status, rentals whose status is unknown (null: missing), which count as taking place; and their amounts by currency. */
   readonly statuses: readonly {
     readonly status: string | null
     readonly rentals: number

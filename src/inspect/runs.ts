@@ -1,4 +1,4 @@
-// Runs and their tasks: one run with what it holds, the running and the finished ones, and what waits. Reads only.
+// Runs and their tasks: one run with its held deletions, the running and the finished runs, and what waits. Reads only.
 
 import type { Queryable } from '../database/sql.ts'
 import { findRun, type Run } from '../sync/runs/runs.ts'
@@ -13,7 +13,7 @@ export type RunDetails = {
 
 const shownKeys = 50
 
-/** Reads it; null when the run does not exist. */
+/** Reads a run; null if it does not exist. */
 export async function runDetails(db: Queryable, id: string): Promise<RunDetails | null> {
   const run = await findRun(db, id)
   return (
@@ -37,7 +37,7 @@ const planWords: Readonly<Record<string, string>> = {
 
 type Answer = { readonly key: unknown; readonly answer: string }
 
-/** Why a run holds its deletions, as names and values, the reason first. */
+/** Why a run holds its deletions, as names and values. */
 export function planFacts(plan: unknown): readonly (readonly [name: string, value: string])[] {
   const { sample, ...facts } = plan as Readonly<Record<string, unknown>> & { readonly sample?: readonly Answer[] }
   const names = new Set([...Object.keys(planWords), ...Object.keys(facts)])

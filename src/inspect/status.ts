@@ -49,35 +49,35 @@ export type StatusFacts = {
     /** Bytes. */
     readonly size: number
     readonly embedded: boolean
-    /** Where its rules for TIME_ZONE differ from those of Node, with both versions; null: nowhere in this year or the next. */
+    /** How its rules for TIME_ZONE differ from those of Node; null: not in this year or the next. */
     readonly zones: string | null
   }
-  /** What of API_QUOTA is used, and what waits for it; null: none is set. */
+  /** Use of API_QUOTA; null: it is not set. */
   readonly quota: QuotaStatus | null
   readonly queue: { readonly backend: 'redis' | 'postgres'; readonly url: string | null }
   readonly workers: readonly WorkerStatus[]
-  /** When a worker was last heard of; null: never. */
+  /** When a worker last reported; null: never. */
   readonly lastWorkerAt: Date | null
   readonly streams: readonly StreamStatus[]
-  /** How long the streams met their targets; report.freshness_history has every day of each. */
+  /** How long the streams met their targets. report.freshness_history has every day of each. */
   readonly freshnessHistory: FreshnessHistory
-  /** How far the present runs are; null: none runs. */
+  /** Progress of the present runs; null: none runs. */
   readonly backlog: Backlog | null
-  /** What is left of the open syncs, and how long that takes. */
+  /** What is left of the open syncs. */
   readonly estimate: Estimate
   readonly endpoints: readonly EndpointFacts[]
   /** Redundant reads, and whether they are skipped. */
   readonly reads: readonly RepeatingRead[]
   readonly outbox: Readonly<Record<string, number | Date | null>>
-  /** Unsettled changes from before this database became a copy, which wait for your decision; null: there are none. */
+  /** Unsettled changes from before this database became a copy; null: none. */
   readonly copied: { readonly changes: number; readonly since: Date } | null
   /** The oldest change in each state, by its id; states without changes are missing. */
   readonly firstChanges: Readonly<Record<string, number>>
   /** Since when each settled state has a change; states without changes are missing. */
   readonly settledSince: Readonly<Record<string, Date>>
-  /** Streams that change more often than they are made due, with that share of their reads: they are read oftener. */
+  /** Streams that change more often than expected, with the share of such reads. They are read more often. */
   readonly unexpected: readonly UnexpectedShare[]
-  /** Streams whose last hot runs all failed: what is new and soon comes with complete runs only. */
+  /** Streams whose last hot runs all failed. */
   readonly failingHotRuns: readonly FailingHotRuns[]
   readonly quarantine: {
     readonly total: number
@@ -86,19 +86,19 @@ export type StatusFacts = {
     readonly byStream: Readonly<Record<string, number>>
   }
   readonly heldRuns: readonly HeldRun[]
-  /** Double bookings that are not over yet: report.overlaps has each. */
+  /** Double bookings that have not ended. report.overlaps has each. */
   readonly overlaps: Overlaps
   readonly rentalDoubts: RentalDoubts
   /** Transactions that hold the change feed back for longer than a minute, the oldest first. */
   readonly feedHeldBy: readonly FeedHolder[]
   readonly consumers: readonly ConsumerStatus[]
-  /** Roles that are gone and left something. */
+  /** Roles that are gone and left changes or consumers. */
   readonly goneRoles: readonly GoneRole[]
   /** null: WEBHOOK_URL is not set. */
   readonly webhook: WebhookStatus | null
   /** null: ALERT_URL is not set. */
   readonly alerts: AlertsStatus | null
   readonly unknownFields: readonly ListedField[]
-  /** What stays as it is until you act, the most urgent first. */
+  /** The conditions that need attention, the most urgent first. */
   readonly attention: readonly AttentionItem[]
 }

@@ -6,32 +6,32 @@ import type { Queryable } from '../database/sql.ts'
 import { type QuarantineFacts, quarantineFacts } from '../sync/quarantine.ts'
 import { listRuns, type Run, type RunStatus } from '../sync/runs/runs.ts'
 
-/** The states of report.freshness, whose comment explains them. */
+/** The states of report.freshness. Its comment explains them. */
 export type Freshness = 'fresh' | 'late' | 'unknown' | 'failing' | 'reading' | 'off'
 
-/** The same and more: `held`: deletions need a decision; `off`: also by the settings. */
+/** Also `held`, if deletions need a decision; `off` also by the settings. */
 export type StreamState = Freshness | 'held'
 
 export type StreamStatus = {
   readonly stream: string
   readonly asOf: Date | null
-  /** The same of its hot window: records that are new, and those that happen soon; null: it has none, or it was never read. */
+  /** The same for its hot window of new and upcoming records; null: it has none, or it was never read. */
   readonly hotAsOf: Date | null
   /** Live rows, as counted when a run last ended. */
   readonly rows: number
-  /** Rows so far, while the stream is read for the first time; null at other times, and of what is read inside another. */
+  /** Rows so far, while the stream is read for the first time; null at other times. */
   readonly rowsSoFar: number | null
   readonly lastRunId: number | null
   readonly nextDueAt: Date | null
   readonly intervalS: number | null
-  /** The configured target, or what its schedule allows; null: neither is there. */
+  /** The configured target, or what its schedule allows; null: neither. */
   readonly targetS: number | null
-  /** What its age is measured from: `hotAsOf` where the target is configured, else `asOf`. */
+  /** The start of its age: `hotAsOf` if the target is configured, else `asOf`. */
   readonly countsAsOf: Date | null
   readonly state: StreamState
-  /** Since when it is not to be read, and who decided that; null: it is read. */
+  /** Since when it is paused, and who paused it; null: it is not. */
   readonly paused: { readonly since: Date; readonly who: string } | null
-  /** How the last complete run stands or ended; null: there was none. */
+  /** The status of the last complete run; null: there was none. */
   readonly lastRunStatus: RunStatus | null
 }
 
@@ -83,7 +83,7 @@ export async function freshnessFacts(db: Queryable): Promise<readonly StreamFres
   return rows
 }
 
-/** Days that are shown: today, and those before it. */
+/** The number of days that are shown, today included. */
 export const historyShown = 90
 
 type Kept = {
@@ -145,7 +145,7 @@ export type StreamDetails = {
 
 const shown = 50
 
-/** Reads it. */
+/** Reads the facts of a stream's page. */
 export async function streamDetails(db: Queryable, stream: StreamDef): Promise<StreamDetails> {
   return {
     stream,

@@ -1,4 +1,4 @@
-// What `status` and the status page say first: whether anything is wrong, and what to do about it. Pure.
+// The first sentence of `status` and of the status page: whether anything is wrong, and what to do about it. Pure.
 
 import { findStream } from '../catalog/catalog.ts'
 import { count, counted } from '../format.ts'
@@ -14,10 +14,9 @@ export type Verdict = {
 
 type Facts = Pick<StatusFacts, 'attention' | 'workers' | 'streams' | 'backlog' | 'estimate'>
 
-/** The most things that are named; the others are counted. */
+/** At most this many conditions are named; the others are counted. */
 const named = 3
 
-/** Says in one sentence whether anything is wrong, and what to do about it. */
 export function verdictOf(facts: Facts): Verdict {
   const { attention, workers, streams, backlog } = facts
   const isIdle = backlog === null && workers.every(({ isSilent }) => isSilent)
@@ -44,7 +43,7 @@ export function verdictOf(facts: Facts): Verdict {
   return { tone: 'ok', sentence: 'Everything is up to date.' }
 }
 
-/** Nobody reads or sends until a worker starts; that data is late then follows from it. */
+/** Without a worker. Late data is then a consequence, and is not named. */
 function withoutWorker({ attention, streams }: Facts): Verdict {
   const others = attention.filter(({ kind }) => kind !== 'late')
   const isLate = others.length < attention.length
@@ -67,7 +66,7 @@ const toneOf = (items: readonly AttentionItem[]): Verdict['tone'] => (items.some
 const needs = ({ length }: readonly AttentionItem[]): string =>
   `${counted(length, 'thing')} ${length === 1 ? 'needs' : 'need'} your attention`
 
-/** The most urgent things, each kind about the same streams once. */
+/** The most urgent conditions, each phrase once. */
 function phrasesOf(items: readonly AttentionItem[]): string {
   const all = [...new Set(items.map(({ kind, about }) => kinds[kind].phrase(streamsText(about))))]
   const shown = all.length > named ? [...all.slice(0, named - 1), `${all.length - named + 1} more`] : all
@@ -84,7 +83,7 @@ function streamsText(about: readonly string[]): string {
 const listed = (parts: readonly string[]): string =>
   parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`
 
-/** The command that helps with the most urgent thing; `status` itself, where this is read, says no more. */
+/** The command that helps with the most urgent condition, except `status` itself. */
 function firstStep([first]: readonly AttentionItem[], verb: 'run' | 'start with'): string {
   const command = first?.commands.find((each) => each !== 'boat-mirror status')
   if (command === undefined) return 'see below'

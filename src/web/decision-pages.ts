@@ -1,5 +1,5 @@
-// The pages on which an operator decides. GET shows the effect of a decision, POST makes it: through the
-// same SQL functions as all other clients, in the name that was typed. Without ADMIN_TOKEN these pages do not exist.
+// The pages on which an operator decides. GET shows the effect of a decision; POST makes it by the SQL functions that all clients use,
+// under the typed name. Without ADMIN_TOKEN these pages do not exist.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findStream } from '../catalog/catalog.ts'
@@ -44,21 +44,21 @@ type Asked = {
   readonly id: string
   readonly name: ActionName
   readonly path: string
-  /** Of a release: the last key that was shown. */
+  /** The last key that the previous page of a release showed. */
   readonly after: string
 }
 
-/** What is there to decide; `subject` null: nothing, `why` says it. */
+/** The subject of the decision; null: there is nothing to decide, for the reason in `why`. */
 type Found = { readonly plan: string; readonly subject: Subject | null; readonly why: string }
 
 const recordsShown = 50
-/** Columns by which an operator recognizes a record: not when it was written. */
+/** The number of columns that help an operator to recognize a record. */
 const columnsShown = 5
 
 const identifiesRecord = ({ type, name }: StreamDef['columns'][number]): boolean =>
   type !== 'jsonb' && !type.endsWith('[]') && !/^(creation|last_modification)_/.test(name)
 
-/** The name that was typed, as it is recorded: nothing proves it. Empty: none was typed. */
+/** The typed name as it is recorded, marked as unproven; empty if none was typed. */
 export function typedName(given: string): string {
   const name = given
     .replace(/[\p{C}\s]+/gu, ' ')
@@ -68,7 +68,7 @@ export function typedName(given: string): string {
   return name === '' ? '' : `${name} (unproven)`
 }
 
-/** Adds them. */
+/** Adds the pages. */
 export function registerDecisionPages(server: FastifyInstance, context: OperatorContext): void {
   const { adminToken } = context.config
   if (adminToken === null) return
@@ -122,7 +122,7 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
   const readers = { changes: ofChange, runs: ofRun, streams: ofStream }
 
   const find = async (asked: Asked): Promise<Found | null> => {
-    // The plan first: what changes while the rest is read makes the form out of date, not wrong.
+    // Read the plan first. A change during the other reads then makes the form outdated, not wrong.
     const plan = await planOf(pool, `${areas[asked.area].noun}:${asked.id}`)
     const found = await readers[asked.area](asked)
     return found && { plan: plan ?? '', ...found }
@@ -175,7 +175,7 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
     )
   }
 
-  /** Takes a form that was posted. @returns where it leads, or what to show again */
+  /** Handles a posted form. @returns the address to go to, or what to show again */
   const take = async (request: FastifyRequest, asked: Asked): Promise<string | Again> => {
     const body = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
     const typed = (name: string): string => (body.get(name) ?? '').trim()

@@ -1,5 +1,4 @@
-// The pages about one thing: a stream, a run, a change, a quarantined record, the webhook; and the lists of changes and of
-// quarantine. Each reads its data on request.
+// The pages of one stream, run, change, quarantined record, and of the webhook; the lists of changes and of quarantine.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findStream } from '../catalog/catalog.ts'
@@ -21,14 +20,14 @@ import { renderStreamPage } from './pages/stream-page.ts'
 import { renderWebhookPage } from './pages/webhook-page.ts'
 import type { PageContext } from './parts/frame.ts'
 
-/** The newest decisions that a page shows. */
+/** The number of decisions that a page shows, the newest first. */
 const decisionsShown = 10
 
-/** Whether the client may decide on the pages: not with the bearer, which programs have. */
+/** Whether the client may decide on the pages: a browser may, a program with the bearer may not. */
 export const decidesOf = (adminToken: string | null, { headers }: FastifyRequest): PageContext['decides'] =>
   adminToken === null ? 'off' : credentialIn(headers.authorization)?.kind === 'basic' ? 'here' : 'sign-in'
 
-/** Is this the route of one of them? */
+/** Whether this is the route of a page of this file. */
 export const isDetailRoute = (route: string | undefined): boolean =>
   /^\/((streams|runs)\/|(changes|quarantine)(\/|$)|webhook$)/.test(route ?? '')
 
@@ -37,7 +36,7 @@ const isNumber = (text: string): boolean => /^\d{1,18}$/.test(text)
 /** A page, or null where its subject does not exist. */
 type Render = (name: string, page: PageContext) => Promise<string | null>
 
-/** Adds them. `facts` are those of the status page, shared with it. */
+/** Adds the pages. `facts`: those of the status page. */
 export function registerDetailPages(
   server: FastifyInstance,
   context: OperatorContext,

@@ -10,14 +10,14 @@ import { createLimit } from '../serve/access/limit.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answered without a token: it reveals only that the process is running. */
+    /** Needs no token: it reveals only that the process is running. */
     open?: boolean
-    /** Accepts one of our forms by POST: a browser that knows the token sends it with the forms of foreign sites, too. */
+    /** Accepts our own forms by POST. A browser that knows the token also sends it with the forms of foreign sites. */
     form?: boolean
   }
 }
 
-/** Nothing but what this server itself sends, no inline script, no frame. */
+/** Only content of this server, no inline script, no frame. */
 const contentPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -40,7 +40,7 @@ type GuardOptions = { readonly host: string; readonly adminToken: string | null;
 
 type Refusal = { readonly status: number; readonly text: string; readonly retryAfterS?: number }
 
-/** CONFIG_INVALID when others than this machine could read the pages without a token, else null. */
+/** CONFIG_INVALID if other machines could read the pages without a token, else null. */
 export function unguarded({ host, adminToken }: Pick<GuardOptions, 'host' | 'adminToken'>): BoatMirrorError | null {
   if (isLoopback(host) || adminToken !== null) return null
   return new BoatMirrorError(
@@ -50,7 +50,7 @@ export function unguarded({ host, adminToken }: Pick<GuardOptions, 'host' | 'adm
   )
 }
 
-/** Why a request is refused before anything is done, or null. */
+/** Why a request is refused; null: it is not. */
 function refusal(request: FastifyRequest, options: GuardOptions): Refusal | null {
   if (!isKnownHost(request.headers.host, options.host))
     return {
@@ -81,7 +81,7 @@ function refusalOfCredential(request: FastifyRequest, { adminToken, guesses }: G
 function refuse(request: FastifyRequest, reply: FastifyReply, { status, text, retryAfterS }: Refusal): FastifyReply {
   const isBrowser = request.headers.accept?.includes('text/html') === true
   if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS))
-  // A browser asks for it with a prompt of its own; programs are not led to send it as a password.
+  // Only a browser is asked for Basic, which it answers with a prompt. A program must not send the token as a password.
   if (status === 401)
     reply.header(
       'www-authenticate',
@@ -103,7 +103,7 @@ export function guard(server: FastifyInstance, options: GuardOptions): void {
 /** The token of a request; `basic`: a browser sent it, after an operator typed it. */
 type Credential = { readonly kind: 'bearer' | 'basic'; readonly token: string }
 
-/** Reads an Authorization header; null: there is no token in it. The user's name of Basic may be any. */
+/** Reads an Authorization header; null: it has no token. Basic may have any user name. */
 export function credentialIn(authorization: string | undefined): Credential | null {
   const [, scheme = '', given = ''] = /^(bearer|basic) +(.+?) *$/i.exec(authorization ?? '') ?? []
   if (scheme.toLowerCase() === 'bearer') return { kind: 'bearer', token: given }
@@ -111,23 +111,23 @@ export function credentialIn(authorization: string | undefined): Credential | nu
   return token === '' ? null : { kind: 'basic', token }
 }
 
-/** Is this the token? Takes the same time whatever is given. */
+/** Whether this is the token, in the same time for any text. */
 export const isToken = (token: string, given: string): boolean =>
   timingSafeEqual(createHash('sha256').update(token).digest(), createHash('sha256').update(given).digest())
 
 type GuessLimits = {
-  /** Wrong ones in a minute from one address, and from all that never showed a right one. */
+  /** Wrong tokens in a minute: from one address, and from all addresses that never sent a right one. */
   readonly perAddress: number
   readonly inAll: number
   readonly now?: () => number
 }
 
-/** Judges a token. @returns seconds to wait before any token of this address is checked. */
+/** Checks a token. @returns the seconds to wait before any token of this address is checked, or the result */
 export type Guesses = (address: string, isRight: () => boolean) => 'right' | 'wrong' | number
 
 const remembered = 1_000
 
-/** Counts for one server, in memory. An address that showed the right token does not wait because of others. */
+/** Counts in memory. An address that sent the right token does not wait because of others. */
 export function createGuesses({ perAddress = 10, inAll = 100, now }: Partial<GuessLimits> = {}): Guesses {
   const clock = now === undefined ? {} : { now }
   const ofAddress = createLimit({ burst: perAddress, perSecond: perAddress / 60, ...clock })

@@ -24,7 +24,7 @@ type Readiness = {
 const patienceMs = 4_000
 const maxAgeMs = 1_000
 
-/** Tries something within the patience of those who ask. */
+/** Tries something for at most four seconds. */
 export async function probe(
   work: () => Promise<unknown>,
   late: ErrorCode,
@@ -53,14 +53,14 @@ async function readReadiness(context: OperatorContext): Promise<Readiness> {
     probe(() => assertSchemaCurrent(context.database), 'DATABASE_UNREACHABLE'),
     probe(() => context.queue.ping(), 'QUEUE_UNREACHABLE'),
   ])
-  let told: Pick<Readiness, 'breaker' | 'freshness'> = { breaker: null, freshness: null }
+  let known: Pick<Readiness, 'breaker' | 'freshness'> = { breaker: null, freshness: null }
   if (database.ok && schema.ok) {
     const reading = await probe(async () => {
-      told = { breaker: (await context.readStatus()).api.breaker, freshness: await countStates(context) }
+      known = { breaker: (await context.readStatus()).api.breaker, freshness: await countStates(context) }
     }, 'DATABASE_UNREACHABLE')
-    if (!reading.ok) return { ready: false, database: reading, schema, queue, ...told }
+    if (!reading.ok) return { ready: false, database: reading, schema, queue, ...known }
   }
-  return { ready: database.ok && schema.ok && queue.ok, database, schema, queue, ...told }
+  return { ready: database.ok && schema.ok && queue.ok, database, schema, queue, ...known }
 }
 
 async function countStates(context: OperatorContext): Promise<Readonly<Record<Freshness, number>>> {

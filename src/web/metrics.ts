@@ -1,6 +1,5 @@
-// /metrics for Prometheus: what the database knows (the same on every worker) is read when asked for; calls of the API
-// are counted in this process. Names begin with boat_mirror_, units are seconds and bytes, labels are streams, endpoint
-// templates, consumers of the feed and states, never ids.
+// /metrics for Prometheus. Gauges come from the database and are equal on every worker; calls of the API are counted in this process.
+// Names begin with boat_mirror_, units are seconds and bytes. Labels are streams, endpoint templates, consumers and states, never ids.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { isFailure } from '../api/admission/traffic.ts'
@@ -154,7 +153,7 @@ const statusClass = (status: number | null): string => (status === null ? 'none'
 
 type Metrics = {
   observe(call: CallRecord): void
-  /** The text Prometheus reads. Answers without a database, too: then `boat_mirror_up` is 0. */
+  /** The text that Prometheus reads. Without a database, `boat_mirror_up` is 0. */
   text(): Promise<string>
   readonly contentType: string
 }
@@ -218,7 +217,7 @@ export function createMetrics({ context, facts, jobs }: MetricsOptions): Metrics
       received.inc({ endpoint: call.endpoint }, call.bytes)
       if (isFailure(call)) failures.inc(labels)
     },
-    // One scrape after the other: gauges are reset and filled anew.
+    // Scrapes run one after the other, because each resets the gauges.
     text: () => {
       const mine = turn.then(refresh).then(() => registry.metrics())
       turn = mine.catch(() => undefined) // the caller gets the error

@@ -1,4 +1,4 @@
-// The operator's pages: one small server beside the worker. Whatever happens here, the worker continues.
+// The server of the operator's pages, beside the worker. No failure here stops the worker.
 
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
@@ -80,10 +80,7 @@ function registerPages(server: FastifyInstance, context: OperatorContext, jobs: 
   })
 }
 
-/**
- * Serves the pages on HOST and PORT. Never throws: where the pages can't be served (the port is in use by another
- * worker), it logs that and the worker continues without them.
- */
+/** Serves the pages on HOST and PORT. Never throws: if they cannot be served, for example because the port is in use, it logs that. */
 export async function startOperatorServer(context: OperatorContext): Promise<OperatorServer> {
   const { config, log } = context
   const server = createServer()

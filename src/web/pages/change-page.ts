@@ -1,5 +1,5 @@
-// The outbox: its section of the status page, the list of its changes, and the page of one. They show the names of the fields
-// that a change writes; the values and the API's messages may be personal. Pure.
+// The outbox: its section of the status page, the list of changes, and the page of one change. They show the names of fields, but no
+// values and no messages of the API, because these may be personal. Pure.
 
 import { writeNamed } from '../../catalog/writes.ts'
 import { count, counted, instant, relative } from '../../format.ts'
@@ -22,7 +22,7 @@ import {
 } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 
-/** The states of changes, those that need you first; and what each means. */
+/** The states of changes with their meanings; those that need a decision come first. */
 const stateMeanings = {
   conflict: 'the API has another value',
   unknown: 'may or may not have taken effect',

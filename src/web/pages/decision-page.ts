@@ -1,5 +1,5 @@
-// The page that shows the effect of a decision before it is made: both sides of a conflict, what is sent again, which
-// records are deleted. It is the only page that shows values, and only to a browser that was given the token. Pure.
+// The page that shows the effect of a decision before it is made: both sides of a conflict, the request that is sent, the records that
+// are deleted. Only this page shows values, and only to a browser with the token. Pure.
 
 import { descendantsOf } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -23,9 +23,9 @@ import {
 } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 
-/** What a decision is about, with all that is shown of it. */
+/** The subject of a decision, as the page shows it. */
 export type Subject = {
-  /** The page of what it is about. */
+  /** The address of its own page. */
   readonly back: string
   readonly title: string
   readonly sections: readonly (Section | false)[]
@@ -35,10 +35,10 @@ export type Subject = {
 
 type Form = {
   readonly path: string
-  /** What was reviewed: the functions of SQL decide it once, and only as long as it is the present one. */
+  /** The hash of the reviewed plan. The SQL functions refuse any other. */
   readonly plan: string
   readonly button: string
-  /** Why the form that was posted was not taken; empty: none was. */
+  /** Why the posted form was refused; empty: it was not, or none was posted. */
   readonly problem: string
   /** What was typed before. */
   readonly who: string
@@ -147,7 +147,7 @@ type ReleaseSubject = {
   readonly run: Run
   readonly stream: StreamDef
   readonly held: number
-  /** Of this page of them. */
+  /** The records of this page. */
   readonly records: readonly HeldRecord[]
   /** The last key of this page, when there are more. */
   readonly after: string | null
@@ -184,7 +184,7 @@ export function releaseSubject({ run, stream, held, records, after }: ReleaseSub
   }
 }
 
-/** A pause of a stream, its end, or that its new fields are known. */
+/** A pause of a stream, its end, or the acknowledgement of new fields. */
 export function streamSubject(name: ActionName, stream: StreamDef): Subject {
   const below = descendantsOf(stream.name).map((child) => child.name)
   const all = [stream.name, ...below].join(', ')
@@ -201,7 +201,7 @@ export function streamSubject(name: ActionName, stream: StreamDef): Subject {
   }
 }
 
-/** The form; a button that is there is the only one, so that Enter sends it. */
+/** The form. It has one button, so that Enter sends it. */
 function formSection({ path, plan, button, problem, who, resultId }: Form, subject: Subject): Html {
   const id = subject.resultId
   return html`<section class="decide" aria-labelledby="decide"><h2 id="decide">Decide</h2>

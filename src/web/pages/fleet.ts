@@ -1,4 +1,4 @@
-// The section of the status page about the fleet: how much of it is free, day by day, as a heat map. Pure.
+// The section of the status page about the fleet: its occupancy by day, as a heat map. Pure.
 
 import { count } from '../../format.ts'
 import type { FleetDay } from '../../inspect/fleet-calendar.ts'
@@ -9,7 +9,7 @@ import { type HeatRow, heatMap } from '../parts/plots.ts'
 
 const takenOf = ({ free, known }: FleetDay): number => (known - free) / known
 
-/** From the least to the most that is taken on a day, as shares: the colours are for what is there. */
+/** The least and the most occupied day, as shares. The colours cover this range. */
 type Scale = { readonly least: number; readonly most: number }
 
 function scaleOf(fleet: readonly FleetDay[]): Scale {
@@ -17,7 +17,7 @@ function scaleOf(fleet: readonly FleetDay[]): Scale {
   return { least: Math.min(...shares), most: Math.max(...shares) }
 }
 
-/** 0: the least … 5: the most; where all days are alike 0. */
+/** From 0 for the least to 5 for the most; 0 if all days are equal. */
 const levelOf = (day: FleetDay, { least, most }: Scale): number | null =>
   day.known === 0 ? null : most === least ? 0 : Math.round(((takenOf(day) - least) / (most - least)) * 5)
 
@@ -53,7 +53,7 @@ function monthRow({ name, days }: Month): Html {
   return html`<tr><th scope="row">${name}</th><td class="number">${known === 0 ? 'unknown' : percent(free, known)}</td></tr>`
 }
 
-/** Twelve months, a square per day, darker where less is free; the same as a table of months. */
+/** Twelve months with a square for each day, darker if less is free; and the same as a table by month. */
 export function fleetSection({ fleet, today }: PageFacts): Section {
   const known = Math.max(0, ...fleet.map((day) => day.known))
   if (known === 0) return { quiet: 'No calendar has been read yet.' }

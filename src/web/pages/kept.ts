@@ -1,4 +1,4 @@
-// How long the streams met their targets: a strip of 90 days, and what it says as a table. Pure.
+// How long the streams met their targets: a strip of 90 days, and the same as a table. Pure.
 
 import { counted, duration } from '../../format.ts'
 import { historyShown, type KeptDay } from '../../inspect/streams.ts'
@@ -7,12 +7,12 @@ import { type Columns, type Section, streamLink, table } from '../parts/frame.ts
 import { type Html, html } from '../parts/html.ts'
 import { type DayBar, dayStrip } from '../parts/plots.ts'
 
-/** From here on a day is as it should be, and from here on nearly. */
+/** The shares from which a day is green, and amber. */
 const [good, fair] = [0.999, 0.99]
 
 const toneOf = (share: number): string => (share >= good ? 'ok' : share >= fair ? 'warn' : 'bad')
 
-/** 99.87 %: never 100 % while a minute is missing. */
+/** `99.87 %`; never 100 % if a minute is missing. */
 export function percent({
   minutes,
   minutesWithinTarget: met,
@@ -51,7 +51,7 @@ export function keptStrip(days: readonly KeptDay[], now: Date): Html {
   return html`${dayStrip(barsOf(days, now), label)}<p class="note ends"><span>${addDays(now.toISOString().slice(0, 10), 1 - historyShown)}</span><span>today</span></p>`
 }
 
-/** The sums of some days in a few words. */
+/** The total of several days in words. */
 export function keptText(days: readonly KeptDay[]): string {
   const minutes = days.reduce((sum, day) => sum + day.minutes, 0)
   const minutesWithinTarget = days.reduce((sum, day) => sum + day.minutesWithinTarget, 0)

@@ -1,4 +1,4 @@
-// The page of one run: what it read and changed, its tasks, what it warned of, the deletions that it holds back. Pure.
+// The page of one run: counts, tasks, warnings and held deletions. Pure.
 
 import { counted, duration, instant } from '../../format.ts'
 import { planFacts, type RunDetails } from '../../inspect/runs.ts'
@@ -12,7 +12,7 @@ import { html } from '../parts/html.ts'
 const countsOf = (run: Run): readonly (readonly [name: string, number: number])[] =>
   countNames.map((name) => [name, Number(run[name])] as const).filter(([, number]) => number > 0)
 
-/** What a run reads, in a few words. */
+/** What a run reads, in words. */
 export function kindOf({ hot, full_read, record_key }: Run): string {
   if (record_key !== null) return `record ${oneLine(record_key, 60)}`
   if (hot) return 'hot'
@@ -26,7 +26,7 @@ const askers: Readonly<Record<string, string>> = {
   release: 'release of held deletions',
 }
 
-/** Who asked for a run. */
+/** What started a run. */
 export const askerOf = ({ trigger }: Run): string => askers[trigger] ?? trigger
 
 /** The whole page. */

@@ -1,5 +1,4 @@
-// The status page as a whole: what is said first, then the sections. Pure. One page, rendered here, refreshed in place by
-// a small script; it says the same without it.
+// The status page: the verdict, then the sections. A small script refreshes it in place; it is complete without the script. Pure.
 
 import { count, counted } from '../../format.ts'
 import { connectionsOf } from '../../inspect/connections.ts'
@@ -16,7 +15,7 @@ import { streamsSection } from './streams.ts'
 import { trafficSection } from './traffic.ts'
 import { attentionSection, nowSection } from './work.ts'
 
-/** What is fresh and what runs, behind the sentence that says whether anything is wrong. */
+/** The number of fresh streams and of runs, below the verdict. */
 function detailOf({ status, freshness, running }: PageFacts): string {
   const of = (state: string): number => freshness.filter((each) => each.state === state).length
   const [fresh, paused] = [of('fresh'), of('off')]
@@ -59,7 +58,7 @@ ${connectionsList(facts)}</section>`,
   return frame({ title, now: facts.now, version: facts.version, sections, at: '/' })
 }
 
-/** What is shown while the database does not answer; the page keeps trying. */
+/** The page while the database does not answer. It retries by itself. */
 export function renderTrouble(message: string): string {
   const body = html`<header><p class="brand">Boat Mirror</p></header>
 <main id="main"><div id="live"><section class="summary bad" aria-label="Summary"><h1 role="status">Cannot read the status</h1>

@@ -1,4 +1,4 @@
-// The page of one stream: how it stands, its runs, what of it is in quarantine, unknown fields, reads and endpoints. Pure.
+// The page of one stream: state, runs, records in quarantine, unknown fields, reads and endpoints. Pure.
 
 import { about, count, counted, duration, freshAsOf, instant, relative } from '../../format.ts'
 import type { StreamDetails } from '../../inspect/streams.ts'

@@ -1,4 +1,4 @@
-// The section of the status page about streams: rows, age against target, the last runs as small plots. Pure.
+// The section of the status page about streams: rows, age and target, the last runs as small plots. Pure.
 
 import { findStream, parentOf, streams, withAncestors } from '../../catalog/catalog.ts'
 import { referenceStreams } from '../../catalog/reference-data.ts'
@@ -88,13 +88,13 @@ const references: ReadonlySet<string> = new Set(referenceStreams.map(({ name }) 
 const needsLook = ({ fresh, bad }: Row): boolean =>
   bad > 0 || fresh?.state === 'failing' || fresh?.state === 'late' || fresh?.lastRunStatus === 'held'
 
-/** Records on which nothing else hangs come last in the catalog, and are what business is about: rentals before companies. */
+/** Root streams, the most interesting first: the catalog lists rentals last, because they depend on the others. */
 const roots = streams
   .filter((stream) => parentOf(stream) === undefined)
   .map(({ name }) => name)
   .reverse()
 
-/** Streams that need a look, then those that are not fresh yet, then by what they are about, in the order of the catalog. */
+/** The order of rows: streams that need attention, then by state, then by root stream, then as in the catalog. */
 function place(each: Row): number {
   const known = findStream(each.stream.stream)
   const root = known === undefined ? roots.length : roots.indexOf(withAncestors(known)[0]?.name ?? '')
@@ -113,13 +113,13 @@ const tableOf = (rows: readonly Row[], name: string, now: Date): Html =>
 <tbody>${rows.map((each) => row(each, now))}</tbody>
 </table></div>`
 
-/** Reference lists, behind a line that says how they are. */
+/** Reference lists, folded behind a summary. */
 function foldedLists(lists: readonly Row[], now: Date): Html {
   const fresh = lists.filter((each) => each.fresh?.state === 'fresh').length
   return html`<details id="references"><summary>${counted(lists.length, 'reference list')}, ${count(fresh)} fresh, ${counted(rowsOf(lists), 'row')}</summary>${tableOf(lists, 'Reference lists', now)}</details>`
 }
 
-/** A row for each stream; those that need a look come first, reference lists that need none are folded. */
+/** A row for each stream. Those that need attention come first; reference lists that need none are folded. */
 export function streamsSection({ status, freshness, runs, running, now }: PageFacts): Html {
   const rows = status.streams
     .map((stream): Row => {

@@ -11,7 +11,7 @@ import { columnPlot } from '../parts/plots.ts'
 
 const clock = (at: Date): string => `${at.toISOString().slice(11, 16)} UTC`
 
-/** Marks at whole hours, by index of the interval; none at the edges, where they would be cut. */
+/** Marks at whole hours, by index of the interval, except at the edges, where they would be cut. */
 const hourMarks = (points: readonly TrafficPoint[]): readonly { at: number; text: string }[] =>
   points.flatMap((point, at) =>
     point.at.getUTCMinutes() === 0 && at > 2 && at < points.length - 3
@@ -97,7 +97,7 @@ export const endpointsTable = (endpoints: readonly EndpointFacts[], now: Date): 
     endpoints,
   )
 
-/** Reads that may repeat others, and what is known of that. */
+/** Reads that may repeat others, with what was found out. */
 export const readsTable = (reads: readonly RepeatingRead[], now: Date): Html =>
   table<RepeatingRead>(
     'Endpoints that may return data that the mirror already has, whether they are skipped, and how many requests that saved',

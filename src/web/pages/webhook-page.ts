@@ -1,4 +1,4 @@
-// The page of the webhook: whether the receiver accepts what it is sent, and the last attempts to deliver a call. Pure.
+// The page of the webhook: whether the receiver accepts calls, and the last attempts to deliver one. Pure.
 
 import { count, counted, duration, instant, relative } from '../../format.ts'
 import { type WebhookStatus, webhookText } from '../../inspect/receivers.ts'

@@ -11,7 +11,7 @@ import { decisionHint } from '../parts/decisions.ts'
 import { commandsHtml, type PageContext, type Section } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 
-/** What needs attention, with the commands that help. */
+/** The conditions that need attention, with the commands that help. */
 export const attentionSection = ({ status, now }: PageFacts, decides: PageContext['decides']): Section =>
   status.attention.length === 0
     ? { quiet: 'Nothing needs your attention.' }
@@ -33,7 +33,7 @@ export const attentionItems = (attention: readonly AttentionItem[], now: Date): 
       html`<li class="${isGrave({ kind }) ? 'bad' : 'warn'}"><p>${message}${since !== null && html` <span class="note">${relative(since, now)}</span>`}</p>${commandsHtml(commands, about.filter(isStream).slice(0, linked))}</li>`,
   )}</ul>`
 
-/** The progress of a run, as far as it is known: records of the list first, then pieces of work. */
+/** The progress of a run: by records while its list is read, then by tasks; null if it is unknown. */
 export function progressOf(
   run: RunningRun,
 ): { readonly done: number; readonly all: number; readonly text: string } | null {
@@ -58,10 +58,10 @@ function runningItem(run: RunningRun): Html {
   return html`<li><a class="name" href="/runs/${run.id}">${run.stream}</a>${bar}<span class="note">${words} · ${counted(run.changes, 'change')} · ${counted(run.requests, 'request')} · running for ${duration(run.seconds)}</span></li>`
 }
 
-/** So few that the section keeps its height whatever runs. */
+/** Few enough that the section keeps its height. */
 const runningShown = 3
 
-/** What was done last, so that an idle mirror is seen to live. */
+/** The runs that finished last, which show that an idle mirror works. */
 function lastRuns({ runs, now }: PageFacts): Html {
   const ended = runs.map((run) => ({ ...run, at: new Date(run.startedAt.getTime() + run.seconds * 1_000) }))
   const last = ended.sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, runningShown)
@@ -72,7 +72,7 @@ function lastRuns({ runs, now }: PageFacts): Html {
   return html`<p class="quiet">Nothing is running.${last.length > 0 && ' Last finished:'}</p><ul class="running">${items}</ul>`
 }
 
-/** What is being done at this moment. */
+/** The present runs. */
 export function nowSection(facts: PageFacts): Html {
   const { running, waiting, tasks, status } = facts
   const left = timeLeft(status.estimate)

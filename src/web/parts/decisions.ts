@@ -82,14 +82,14 @@ const ofChanges: readonly (readonly [ActionName, Event, ChangeInfo['status'] | n
   ['cancel', 'canceled', null],
 ]
 
-/** What can be decided about a change; `replaces`: it may be sent over what is there. */
+/** The actions for a change in this state; `replaces`: it may overwrite present values. */
 export const changeActions = (status: ChangeInfo['status'], replaces: boolean): readonly ActionName[] =>
   ofChanges
     .filter(([, event, only]) => transition(status, event) !== null && (only === null || only === status))
     .map(([name]) => name)
     .filter((name) => name !== 'local' || replaces)
 
-/** What came of a decision. */
+/** The result of a decision. */
 const outcomeOf = ({ doneAt, error }: Decision): string =>
   error ?? (doneAt === null ? 'waits for a worker' : 'carried out')
 
@@ -99,18 +99,18 @@ const hints = {
   here: 'Each action shows its effect before you confirm it.',
 } as const
 
-/** Says how decisions on the pages are turned on, where they are not. */
+/** How to turn on decisions on the pages; nothing if they are on. */
 export const decisionHint = (decides: PageContext['decides']): Html | false =>
   decides !== 'here' && html`<p class="note">${hints[decides]}</p>`
 
 type Decidable = {
-  /** The address of what it is about. */
+  /** The address of its subject. */
   readonly path: string
   readonly names: readonly ActionName[]
   readonly decisions: readonly Decision[]
 }
 
-/** Both sections; none where nothing can be decided and nothing was. */
+/** The sections of possible and of past decisions, if there are any. */
 export function decisionSections(
   { path, names, decisions }: Decidable,
   { decides, now }: Pick<PageContext, 'decides' | 'now'>,

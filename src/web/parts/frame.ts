@@ -15,7 +15,7 @@ export type PageContext = {
   readonly decides: 'here' | 'sign-in' | 'off'
 }
 
-/** A section, or a sentence that stands for one without content: a page joins these in one line at its end. */
+/** A section, or a sentence in place of an empty one. A page joins these sentences in one line at its end. */
 export type Section = Html | { readonly quiet: string }
 
 type PageFrame = {
@@ -115,7 +115,7 @@ export const idLink = (area: string, id: string | number): Html => html`<a href=
 export const stateBadge = (tone: Tone, state: string | number): Html =>
   html`<span class="state ${tone}">${state}</span>`
 
-/** How fresh a stream is. */
+/** By the freshness of a stream. */
 export const freshnessTones: Readonly<Record<Freshness, Tone>> = {
   fresh: 'ok',
   late: 'warn',
@@ -125,7 +125,7 @@ export const freshnessTones: Readonly<Record<Freshness, Tone>> = {
   off: 'mute',
 }
 
-/** What came of a run. */
+/** By the result of a run. */
 export const runTones: Readonly<Record<string, Tone>> = {
   running: 'busy',
   done: 'ok',
@@ -134,7 +134,7 @@ export const runTones: Readonly<Record<string, Tone>> = {
   failed: 'bad',
 }
 
-/** The state of a change. */
+/** By the state of a change. */
 export const changeTones: Readonly<Record<string, Tone>> = {
   queued: 'busy',
   sending: 'busy',
@@ -149,22 +149,22 @@ export const changeTones: Readonly<Record<string, Tone>> = {
 
 const copyIcon = html`<svg width="14" height="14" viewBox="0 0 14 14" aria-hidden="true"><rect class="line" x="4" y="1" width="9" height="9" rx="2"/><path class="line" d="M2.5 4.5v6a2 2 0 0 0 2 2h5"/></svg>`
 
-/** One command, whole; the script shows its button. */
+/** One command. The script shows its button. */
 const commandHtml = (command: string): Html =>
   html`<span class="command"><code>${command}</code><button type="button" class="copy" data-copy="${command}" aria-label="Copy ${command}">${copyIcon}</button></span> `
 
-/** Where a page shows what a command would: of a run, a change or a quarantined record. */
+/** Commands whose subject has a page: a run, a change or a quarantined record. */
 const pages: readonly (readonly [RegExp, string, string])[] = [
   [/^boat-mirror runs (?:show|release) (\d+)$/, '/runs/', 'run'],
   [/^boat-mirror changes show (\d+)$/, '/changes/', 'change'],
   [/^boat-mirror quarantine (?:show )?(\d+)$/, '/quarantine/', 'quarantined record'],
 ]
 
-/** Commands in a row, from the arguments of each. */
+/** Commands in a row, each given by its arguments. */
 export const commandRow = (commands: readonly string[]): Html =>
   html`<p class="commands">${commands.map((each) => commandHtml(`boat-mirror ${each}`))}</p>`
 
-/** Whole commands in a row, then links to the pages of what they name, each once. */
+/** Whole commands in a row, then a link to the page of each thing that they name. */
 export function commandsHtml(commands: readonly string[], streams: readonly string[] = []): Html {
   const links = new Map(streams.map((name) => [streamPath(name), name]))
   for (const command of commands)

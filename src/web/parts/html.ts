@@ -1,4 +1,4 @@
-// HTML as values: everything put into a template is escaped unless it is HTML itself; and what stands around a page.
+// HTML as values: a template escapes everything that is not HTML itself. And the document around every page.
 
 import { asCalled } from '../../text.ts'
 
@@ -15,7 +15,7 @@ const escapes: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Text as it may stand between tags and in quoted attributes. */
+/** Escapes text for use between tags and in quoted attributes. */
 const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (found) => escapes[found] ?? '')
 
 function render(part: Part): string {
@@ -25,12 +25,12 @@ function render(part: Part): string {
   return part.map(render).join('')
 }
 
-/** A template whose values are escaped; lists are joined, null and false leave nothing. */
+/** A template that escapes its values, joins lists, and omits null and false. */
 export function html(strings: TemplateStringsArray, ...values: readonly Part[]): Html {
   return { markup: strings.map((text, index) => text + render(values[index])).join('') }
 }
 
-/** The frame of every page; commands on it are as this process was called, so that they work where they are pasted. */
+/** The document around a page. It spells commands as this process was called, so that they work where they are pasted. */
 export function layout(options: { readonly title: string; readonly body: Html; readonly live: boolean }): string {
   const { markup } = html`<!doctype html>
 <html lang="en">

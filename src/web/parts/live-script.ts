@@ -1,5 +1,5 @@
-// The script that keeps an open page true: it asks for the page again and changes in place only what differs, so that
-// focus, open parts and the scroll position stay. Plain JavaScript, served as it is.
+// The script that refreshes an open page: it fetches the page again and changes only what differs, so that focus, open parts and the
+// scroll position stay. Plain JavaScript, served unchanged.
 
 export const liveScript = `'use strict'
 const everyMs = 4000

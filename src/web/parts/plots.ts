@@ -1,5 +1,5 @@
-// Plots as inline SVG, drawn on the server: small bars of runs, columns over hours, a heat map of days. Pure. Colours are
-// classes, so that the style sheet decides for light and dark; sizes are fixed, so that nothing jumps.
+// Plots as inline SVG: small bars of runs, columns over hours, a heat map of days. Colours are classes, so that the style sheet sets
+// them for light and dark; sizes are fixed, so that nothing jumps. Pure.
 
 import { type Html, html } from './html.ts'
 
