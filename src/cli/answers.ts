@@ -35,22 +35,21 @@ const asked = {
 type Name = keyof typeof asked
 const names: readonly Name[] = ['API_BASE_URL', 'API_TOKEN', 'DATABASE_URL']
 
-/** What is set, by name; what is missing stays as it is. */
+/** The settings to write, by name. Others stay unchanged. */
 export type Answers = Readonly<Partial<Record<Name, string>>>
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 type Sources = {
-  /** The process's own variables: they win wherever settings are read. */
+  /** The process's own variables, which take precedence. */
   readonly environment: Environment
-  /** What `.env` holds: an empty answer keeps it. */
+  /** The present values in `.env`. An empty answer keeps them. */
   readonly kept: Environment
   readonly signal: AbortSignal
 }
 
 /**
- * Collects the answers. Lines on standard input are read only where it is not a terminal and the environment leaves
- * something open.
+ * Collects the answers. Lines on standard input are read only if it is not a terminal and the environment lacks a setting.
  * @throws BoatMirrorError USAGE for a line that is not `NAME=value`, or that contradicts the environment
  */
 export async function collectAnswers({ environment, kept, signal }: Sources): Promise<Answers> {
@@ -69,8 +68,7 @@ export async function collectAnswers({ environment, kept, signal }: Sources): Pr
 }
 
 /**
- * Reads lines `NAME=value`. A value is the rest of its line, without quotes around it. Empty lines and lines that begin with
- * # are skipped. Pure.
+ * Reads lines `NAME=value`, without quotes around a value. Skips empty lines and lines that begin with #. Pure.
  * @throws BoatMirrorError USAGE, which names the line by its number: it may hold a secret
  */
 export function parseAnswers(input: string): Answers {
@@ -89,10 +87,7 @@ export function parseAnswers(input: string): Answers {
   return answers
 }
 
-/**
- * Asks for missing answers. An empty answer leaves a setting unchanged; after an invalid value the question is
- * repeated.
- */
+/** Asks for missing settings. An empty answer leaves one unchanged; an invalid one repeats the question. */
 async function askPerson({ given, kept, signal }: Omit<Sources, 'environment'> & { given: Answers }): Promise<Answers> {
   const answers: Partial<Record<Name, string>> = {}
   await using terminal = openTerminal(signal)
@@ -117,7 +112,7 @@ async function askPerson({ given, kept, signal }: Omit<Sources, 'environment'> &
 
 type Terminal = AsyncDisposable & { ask(question: string, isSecret: boolean): Promise<string> }
 
-/** A terminal that shows what is typed only while it asks for something that is no secret. */
+/** A terminal that shows typed characters, except while it asks for a secret. */
 function openTerminal(signal: AbortSignal): Terminal {
   let isShown = false
   const output = new Writable({
@@ -131,7 +126,7 @@ function openTerminal(signal: AbortSignal): Terminal {
   reader.on('line', () => {
     isShown = false
   })
-  // The reader takes the keys from the terminal, which would make a signal of this one.
+  // The reader consumes Ctrl-C, which the terminal would turn into a signal.
   reader.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
   const lines = on(reader, 'line', { signal, close: ['close'] })
   return {

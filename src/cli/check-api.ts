@@ -1,4 +1,4 @@
-// `check`, the API's half: is it there, does it let us in, and how are its lists read?
+// `check` of the API: whether it answers, whether it accepts the credentials, and how its lists are read.
 
 import { limitsIn, quotaLines, quotaWindows, settingsFor } from '../api/admission/quota.ts'
 import { noEncodings } from '../api/wire/body.ts'
@@ -16,14 +16,14 @@ import { type CheckedStream, checkList } from './check-list.ts'
 import { checkTotals } from './check-totals.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
 
-/** @param database where detected settings are kept; null: none is there yet. */
+/** @param database where detected settings are stored; null: there is none yet */
 export async function checkApi(options: ProbeOptions, database: Database | null): Promise<readonly Finding[]> {
   const { config, apiUrl, signal } = options
   const lists = streams.filter((stream) => stream.reads.kind === 'list' && isEnabled(stream, config))
   const name = 'API'
   let headers: Readonly<Record<string, string>> = {}
   try {
-    // An API without the reference lists, which come first, has an address all the same.
+    // Paged lists first: an API may lack the reference lists.
     const [paged, rest] = [lists.filter(isPaged), lists.filter((stream) => !isPaged(stream))]
     headers = await preflight(
       options,
@@ -81,7 +81,7 @@ export function limitsFinding(
     : warn('limits', detail, `Set: ${lines.join(' ')}`)
 }
 
-/** Through which proxy the API is reached, or why not through the one that is set. */
+/** The proxy through which the API is reached, or why the configured one is not used. */
 function wayTo(apiUrl: string, { api: { proxies } }: ProbeOptions['config']): string {
   const { origin, protocol } = new URL(apiUrl)
   const proxy = proxyFor(origin, proxies)

@@ -1,4 +1,4 @@
-// `check`, the database's half: can it be reached and worked with, and are schema, roles and clocks right?
+// `check` of the database: whether it can be used, and whether pooler, schema, roles and clocks are right.
 
 import type { Config } from '../config.ts'
 import { type Database, openDatabase, supportedVersion } from '../database/database.ts'
@@ -23,7 +23,7 @@ import { shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
 import { missingDatabase } from './worker-mark.ts'
 
-/** Where the queue on Postgres works, and through what. */
+/** The address of the queue on Postgres, and the pooler in front of it. */
 export type Direct = { readonly databaseUrl: string; readonly pooling: Pooling }
 
 type Looked = {
@@ -34,7 +34,7 @@ type Looked = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Adds what it finds; opens the database for those that come after. */
+/** Adds its findings, and opens the database for the later checks. */
 export async function checkDatabase(config: Config, log: Logger, findings: Finding[]): Promise<Looked> {
   const closers: (() => Promise<void>)[] = []
   const dispose = async (): Promise<void> => {
@@ -75,7 +75,7 @@ export async function checkDatabase(config: Config, log: Logger, findings: Findi
   }
 }
 
-/** What is off for every session, and what a crash of the server then does. */
+/** Settings that are off for every session, and the effect of a crash. */
 async function durabilityFindings({ pool }: Database): Promise<readonly Finding[]> {
   const { rows } = await pool.query<{ name: string }>(
     `select name from pg_settings
@@ -101,7 +101,7 @@ const feedFindings = async ({ pool }: Database): Promise<readonly Finding[]> =>
     warn('change feed', describeHolder(holder), 'Readers of the feed wait. The mirror itself continues.'),
   )
 
-/** Which reads are skipped because they are redundant. */
+/** The reads that are skipped because they are redundant. */
 async function readsFinding({ readEconomy }: Config, { pool }: Database): Promise<Finding> {
   const reads = await repeatingReads(pool)
   const leftOut = reads.filter(({ state }) => state === 'redundant').map(({ endpoint }) => endpoint)
@@ -130,7 +130,7 @@ async function schemaFinding(config: Config, database: Database, schema: Migrati
   )
 }
 
-/** Roles for readers and partners may be created after the schema, by a role that may create them. */
+/** Roles for readers and partners may be created after the schema. */
 async function rolesFinding(database: Database): Promise<Finding> {
   const { missing, ungranted } = await roleGaps(database.pool)
   if (missing.length + ungranted.length === 0) return ok('roles', 'the roles for readers and partners exist')
@@ -139,7 +139,7 @@ async function rolesFinding(database: Database): Promise<Finding> {
   return warn('roles', detail.join(', '), `To give others access, run: ${create}then boat-mirror migrate as the owner.`)
 }
 
-/** Columns that a partner added to our tables must accept rows that do not name them. */
+/** A column that a partner added must accept rows that do not name it. */
 async function columnsFinding({ pool }: Database): Promise<Finding> {
   try {
     await assertColumnsOptional(pool)
@@ -149,7 +149,7 @@ async function columnsFinding({ pool }: Database): Promise<Finding> {
   }
 }
 
-/** Both sides should read a time without offset alike. */
+/** Node and Postgres should have the same rules for TIME_ZONE. */
 async function zoneFindings({ pool }: Database, { timeZone }: Config): Promise<readonly Finding[]> {
   await assertTimeZone(pool, timeZone)
   const difference = await followZone(pool, timeZone)

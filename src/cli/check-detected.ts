@@ -1,4 +1,4 @@
-// `check`, what syncs have found out about the API: what it honours, and what later answers contradict. Pure.
+// `check` of what syncs have found out about the API, and of what later answers contradict. Pure.
 
 import { streams, windowsOf } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
@@ -11,16 +11,16 @@ import { type Finding, ok, warn } from './findings.ts'
 
 type Settings = Pick<Config, 'priceDays'>
 
-/** What may be found out, how it is named and what it says; `about`: what it is worth where it is not contradicted. */
+/** Something that is found out about the API; `about`: the finding, unless it is contradicted. */
 type Detectable = {
   readonly key: string
   readonly name: string
-  /** How the setting gets detected. */
+  /** How it is going to be detected. */
   readonly untried: string
   about(value: unknown): Omit<Finding, 'name'>
 }
 
-/** Everything that was found out about filters, order and ranges, or is going to be; then what is contradicted. */
+/** Findings about filters, order and ranges; then what is contradicted. */
 export function detectedFindings(pins: readonly DetectedSetting[], settings: Settings): readonly Finding[] {
   const byKey = new Map(pins.map((pin) => [pin.key, pin]))
   const known = detectables(settings).flatMap(({ key, name, untried, about }): readonly Finding[] => {
@@ -48,7 +48,7 @@ function refused({ key, value, probedAt }: DetectedSetting): readonly Finding[] 
   return [ok(`parameter ${name}`, `refused on ${day}, so it is not sent for seven days: ${value}`)]
 }
 
-const told = (detail: string): Omit<Finding, 'name'> => ({ status: 'ok', detail, remedy: null })
+const fine = (detail: string): Omit<Finding, 'name'> => ({ status: 'ok', detail, remedy: null })
 
 function detectables({ priceDays }: Settings): readonly Detectable[] {
   const windows = streams.flatMap((stream): readonly Detectable[] =>
@@ -67,7 +67,7 @@ function detectables({ priceDays }: Settings): readonly Detectable[] {
     const { filter } = stream.filledBy ?? {}
     if (filter === undefined) return []
     const about: Detectable['about'] = (value) =>
-      told(
+      fine(
         value === true
           ? `${filter.param} works: one request per record of ${filter.stream} links its ${stream.name}`
           : `${filter.param} does not work: each record of ${stream.name} is linked by its own read; retried after seven days`,
@@ -81,8 +81,8 @@ function detectables({ priceDays }: Settings): readonly Detectable[] {
   })
   const aboutPrices: Detectable['about'] = (value) => {
     const { days, whole } = value as PricesAtOnce
-    if (days !== priceDays) return told(`detected for ${days} days; will be compared again for PRICE_DAYS=${priceDays}`)
-    return told(
+    if (days !== priceDays) return fine(`detected for ${days} days; will be compared again for PRICE_DAYS=${priceDays}`)
+    return fine(
       whole
         ? `${days} days fit one request`
         : `the API answers one request for ${days} days incompletely, so each month is one request`,
@@ -98,12 +98,12 @@ function detectables({ priceDays }: Settings): readonly Detectable[] {
 }
 
 function aboutWindows(stream: string, every: string | undefined, value: WindowsHonoured): Omit<Finding, 'name'> {
-  if (value.honoured) return told(`filter and order work: new and upcoming ${stream} are listed every ${every}`)
+  if (value.honoured) return fine(`filter and order work: new and upcoming ${stream} are listed every ${every}`)
   const remedy = `Nothing is lost: the whole list of ${stream} is always read. A worker tries again within the hour.`
   return { status: 'warn', detail: `the API does not filter or order as requested: ${value.reason}`, remedy }
 }
 
-/** What happens with contradicted settings, by the beginning of their keys. */
+/** The consequence of a contradiction, by the beginning of the key. */
 const remedies: readonly (readonly [string, string])[] = [
   ['page_base', 'The next sync probes it again. If it keeps changing, set API_PAGE_BASE.'],
   [

@@ -1,5 +1,4 @@
-// Everything that `check` tests: configuration, pages, database, queue and API. `init` tests the same before it
-// writes `.env`.
+// Everything that `check` tests: configuration, pages, database, queue and API. `init` tests the same before it writes `.env`.
 
 import { openLimiter, queuePrefix, rateOf } from '../app.ts'
 import type { Config } from '../config.ts'
@@ -16,7 +15,7 @@ import { type Finding, failed, ok, warn } from './findings.ts'
 import { otherDatabase } from './worker-mark.ts'
 
 type How = {
-  /** The settings are searched for, also where they are set. */
+  /** Searches for settings, also for those that are set. */
   readonly isToWrite: boolean
   /** The secret is also tried in the address. */
   readonly tryQuery: boolean
@@ -40,7 +39,7 @@ export async function checkEverything(context: CommandContext, how: How): Promis
   return { findings: [...findings, ...api.findings], found }
 }
 
-/** Tests the API, unless the mirror is of another one; with a quota each request is counted, and none is made where it cannot be counted. */
+/** Tests the API, unless the mirror is of another one. With a quota, requests must be counted: without a database, none is made. */
 async function lookAtApi(
   context: CommandContext,
   current: Database | null,
@@ -83,7 +82,7 @@ async function configuration(config: Config): Promise<Finding> {
   return other === null ? ok('configuration', detail) : warn('configuration', detail, other)
 }
 
-/** What `worker` will report about the pages; the other commands serve none. */
+/** What `worker` will report about its pages. */
 function pages(config: Config): Finding {
   const open = unguarded(config)
   if (open !== null) return warn('pages', open.message, `worker will not start. ${open.remedy}`)

@@ -1,4 +1,4 @@
-// `check`, one list of the API: how it is read, by its first two pages.
+// `check` of one list of the API, by its first two pages.
 
 import type { Page } from '../api/types.ts'
 import type { StreamDef } from '../catalog/types.ts'
@@ -18,7 +18,7 @@ type ListCall = {
   readonly paging: ReturnType<typeof pagingOf>
 }
 
-/** What was found of a list, and what was seen of it; null: it could not be read. */
+/** The finding about a list, and its first pages; null: it could not be read. */
 export type CheckedStream = {
   readonly stream: string
   readonly finding: Finding
@@ -69,7 +69,7 @@ export async function checkList(
   }
 }
 
-/** What a list says that is read without some of its parameters. */
+/** The finding about a list that is read without some of its parameters. */
 const withRefused = ({ finding, ...rest }: CheckedStream, names: readonly string[]): CheckedStream => ({
   ...rest,
   finding: {
@@ -78,7 +78,7 @@ const withRefused = ({ finding, ...rest }: CheckedStream, names: readonly string
   },
 })
 
-/** Two pages, which show whether the paging parameter is understood; one where there is no second. */
+/** Two pages show whether the API understands the paging parameter. */
 async function firstPages(probe: ProbeApi, call: ListCall, { number: pageBase }: PageBase): Promise<readonly Page[]> {
   const pages: Page[] = []
   await probe.attempt(async (api, attempt) => {

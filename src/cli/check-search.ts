@@ -1,4 +1,4 @@
-// `check`, the API's half: detects the settings that are not set, then reads the API as a sync would.
+// `check` of the API: detects missing settings, then reads the API as a sync would.
 
 import { createSandbox } from '../../sandbox/index.ts'
 import { type Limiter, unlimited } from '../api/admission/rate-limit.ts'
@@ -18,7 +18,7 @@ import { type Finding, failed } from './findings.ts'
 import { knownSandbox } from './sandbox/file.ts'
 import { attachSandbox } from './sandbox/host.ts'
 
-/** The paged lists, rentals first: they are the longest, and the last that an API shows without permission. */
+/** The paged lists, rentals first: they are the longest, and the most likely to need permission. */
 const pagedLists = (config: Config): readonly ListToRead[] =>
   streams
     .filter((stream) => isEnabled(stream, config))
@@ -43,7 +43,7 @@ export function searchSettings(config: Config, { given, ...how }: SearchOptions)
   })
 }
 
-/** The configuration with what was found in place of what is set. */
+/** The configuration with the found settings. */
 const withFound = (config: Config, { auth, paging }: Pick<Discovery, 'auth' | 'paging'>): Config => ({
   ...config,
   api: { ...config.api, auth: auth ?? config.api.auth, paging: { ...config.api.paging, ...paging } },
@@ -63,8 +63,7 @@ type Looked = {
 }
 
 /**
- * Checks the API. Detects settings where one of the two decisive ones is not set, where a list cannot be read with
- * them, or on request.
+ * Checks the API. Detects settings if API_AUTH or API_PAGING is not set, if a list cannot be read with them, or on request.
  * @param database where detected settings are stored; null: there is none yet
  */
 export async function searchAndCheckApi(
@@ -84,7 +83,7 @@ export async function searchAndCheckApi(
     return { findings: found.auth === null ? asSet : [settingsFinding(config, found, false), ...asSet], found }
   const how = { database, limiter: allowance }
   if (found.auth === null) {
-    // What else is wrong with the address, the usual look says better.
+    // The usual check describes other problems of the address better.
     const isFinal = isToWrite || isRefusal(found.problem)
     return { findings: isFinal ? [failed('API', found.problem)] : await look(context, config, how), found }
   }
@@ -97,10 +96,10 @@ export async function searchAndCheckApi(
 /** A list that cannot be read as it is set. */
 const isListMisread = ({ name, status }: Finding): boolean => status === 'fail' && name.startsWith('list ')
 
-/** Whether the API can be asked as it is set. */
+/** Whether the configured credentials are complete. */
 const hasCredentials = ({ api: { auth, token } }: Config): boolean => token !== null || auth.kind === 'none'
 
-/** Refusals after which nothing more is asked. */
+/** Refusals that end the check. */
 const isRefusal = (problem: unknown): boolean =>
   problem instanceof ApiError && [401, 403, 423, 429].includes(problem.status ?? 0)
 
@@ -124,7 +123,7 @@ async function lookAtSandbox(
 ): Promise<readonly Finding[]> {
   const { config, log, signal } = context
   try {
-    // One that no worker has started leaves no trace.
+    // A sandbox that no worker has started leaves no trace.
     const isKnown = (await knownSandbox(config.dataDir)) !== null
     const sandbox = await (isKnown ? attachSandbox(config.dataDir, log) : createSandbox())
     try {

@@ -1,4 +1,4 @@
-// What a search found against what is set: as a finding, as lines, and in the file that `check --write` adds them to.
+// Compares found settings with the configured ones: as a finding, as lines, and in the file of `check --write`.
 
 import type { Config } from '../config.ts'
 import { authText } from '../profile/search/auth.ts'
@@ -9,7 +9,7 @@ import { oneLine, shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
 import { addSettings, type Replaced, readSettingsFile, settingLines, variablesOf } from './settings-file.ts'
 
-/** The present value of a setting, as a line would write it; undefined: detected, or unknown to this table. */
+/** The present value of a setting as a line would have it; undefined: not set, or not in this table. */
 function presentValue(
   { api: { auth, paging }, servePageParams, serveSizeParams }: Config,
   name: string,
@@ -35,7 +35,7 @@ function isSame(name: string, a: string, b: string): boolean {
   return withoutPassword(name, a) === withoutPassword(name, b)
 }
 
-/** Settings without which a sync is at most slower, or detects them. */
+/** Settings that a sync detects, or without which it is only slower. */
 const convenient = new Set([
   'API_SIZE_PARAM',
   'API_PAGE_SIZE',
@@ -64,15 +64,12 @@ export function settingsFinding(config: Config, found: Discovery, written: boole
   return other.every(works) ? warn(name, detail, remedy) : { name, status: 'fail', detail, remedy }
 }
 
-/** What decides which API, database and queue a command opens, and how it reads them: a second terminal needs the same. */
+/** Settings that decide which API, database and queue a command opens. */
 const placeNames = [
   ...['API_BASE_URL', 'API_LANGUAGE', 'DATABASE_URL', 'DATABASE_DIRECT_URL', 'REDIS_URL', 'DATA_DIR', 'TIME_ZONE'],
 ] as const
 
-/**
- * What a second terminal needs of the environment to open the same API and the same database. Pure.
- * @param withSecrets also the secret, and addresses with their passwords
- */
+/** The settings that a second terminal needs to open the same API and database. `withSecrets`: also the token and passwords. Pure. */
 export function placesOf(
   environment: Readonly<Record<string, string | undefined>>,
   withSecrets: boolean,
@@ -87,7 +84,7 @@ export function placesOf(
   })
 }
 
-/** An address without its secrets. The user of a database stays: it decides which database a command opens. */
+/** An address without its secrets. The user of a database stays, because it decides what a command sees. */
 function withoutPassword(name: string, given: string): string {
   const value = (name.startsWith('DATABASE_') && settings.databaseUrl.parse(given)) || given
   if (!name.endsWith('_URL') || !URL.canParse(value)) return value
@@ -100,16 +97,16 @@ function withoutPassword(name: string, given: string): string {
   return value.endsWith('/') ? url.href : url.href.replace(/\/$/, '')
 }
 
-/** A setting that may be shown: passwords and the secret are masked. */
+/** A setting with passwords and token masked. */
 const shownSetting = <Each extends FoundSetting>(setting: Each): Each => {
   if (setting.name === 'API_TOKEN') return { ...setting, value: '***' }
   return setting.name.endsWith('_URL') ? { ...setting, value: shownAddress(setting.value) } : setting
 }
 
-/** A found setting, and what stands against it: null, `environment` or the file's name. */
+/** A found setting, and what has another value: the environment or the file's name; null: nothing. */
 export type SettingToWrite = FoundSetting & { readonly isThere: boolean; readonly contradictedBy: string | null }
 
-/** Compares what was found with a file's variables and the environment, which wins. Pure. */
+/** Compares found settings with a file and with the environment, which takes precedence. Pure. */
 export function settingsToWrite(
   found: readonly FoundSetting[],
   file: { readonly name: string; readonly variables: Readonly<Record<string, string>> },
@@ -127,10 +124,7 @@ export function settingsToWrite(
   })
 }
 
-/**
- * Adds to the file what is not there yet.
- * @returns what it holds now, and what stands against it, as it may be shown
- */
+/** Adds missing settings to the file. @returns all of them, with secrets masked */
 export async function writeSettings(
   path: string,
   found: readonly FoundSetting[],
@@ -148,7 +142,7 @@ export async function writeSettings(
 /** The lines to set, ready to copy. */
 export const linesText = (found: readonly FoundSetting[]): string => `Lines to set:\n${settingLines(found).join('\n')}`
 
-/** What was written, and what keeps it from having an effect. */
+/** Lists what was written, and what has another value elsewhere. */
 export function writtenText(path: string, settings: readonly SettingToWrite[]): string {
   const added = settings.filter(({ isThere }) => !isThere)
   const against = settings.filter(({ contradictedBy }) => contradictedBy !== null)
@@ -158,13 +152,13 @@ export function writtenText(path: string, settings: readonly SettingToWrite[]): 
   ].join('\n')
 }
 
-/** What keeps a setting from having an effect. */
+/** Names the place that has another value. */
 export function againstText(setting: SettingToWrite): string {
   const { name, value, contradictedBy } = shownSetting(setting)
   return `${name} has another value in ${contradictedBy}; detected: ${value}. Change or remove it there.`
 }
 
-/** What was added to a file, and what was replaced in it, without what is secret. */
+/** Lists what was added to a file and what was replaced in it, with secrets masked. */
 export function replacedText(path: string, settings: readonly Replaced[]): string {
   if (settings.length === 0) return `${path} already holds these settings.`
   const lines = settings.map((setting) => {

@@ -33,7 +33,7 @@ export function exitCodeOfCheck(checks: readonly StreamCheck[]): ExitCode {
 
 const countsShown = ['stream', 'compared', 'missing', 'different', 'deleted', 'bad'] as const
 
-/** A table of what was compared, the first differences and problems of each stream, and what follows. Pure. */
+/** A table of the comparison, the first differences and problems of each stream, and a conclusion. Pure. */
 export function checksText(checks: readonly StreamCheck[]): string {
   const counts = table(
     ['STREAM', 'COMPARED', 'MISSING', 'DIFFERENT', 'ONLY IN THE MIRROR', 'NOT MIRRORABLE', 'NOT READ'],

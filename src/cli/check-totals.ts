@@ -1,5 +1,5 @@
-// `check`, the totals that an API names: is the page on which a list must end by its total really the last one? A total that
-// is wrong keeps every run from being complete.
+// `check` of the totals that an API reports: whether a list ends on the page that follows from its total. A wrong total keeps every run
+// from being complete.
 
 import { ignored } from '../api/paging/envelope.ts'
 import { keysOfPage } from '../api/paging/page-memory.ts'
@@ -13,24 +13,24 @@ import { type Finding, warn } from './findings.ts'
 /** A list whose pages can be requested by number. */
 type Counted = { readonly stream: string; readonly total: number; readonly seen: NonNullable<CheckedStream['seen']> }
 
-/** Where a list ends by its total, and what is there. */
+/** The page on which a list must end by its total, and what was found. */
 type Ending = {
   readonly total: number
   /** Records of a full page. */
   readonly size: number
-  /** Records of the last page, as the total has it. */
+  /** Records of the page that must be the last. */
   readonly last: number
   /** Records after that page. */
   readonly beyond: number
 }
 
-/** Tries the total of the longest list, on two pages. @returns nothing where it is right, or cannot be tried */
+/** Checks the total of the longest list, on two pages. @returns nothing if it is right, or cannot be checked */
 export async function checkTotals(
   probe: ProbeApi,
   lists: readonly CheckedStream[],
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
-  // Of equal totals, which may all be a limit, that of the list that grows most: in the catalog's order, the last one.
+  // Equal totals may all be a limit. Then the list that grows most counts, which is the last in the catalog.
   const longest = lists
     .flatMap(countedOf)
     .reverse()
@@ -76,13 +76,13 @@ async function endingOf(probe: ProbeApi, { total, seen }: Counted): Promise<Endi
     }
   }
   const last = await keysAt(lastIndex)
-  // Past their end some lists show their last page again, or their first.
+  // After the end, some lists repeat their last page, or their first.
   const known = new Set([...last, ...(await keysAt(0))])
   const beyond = (await keysAt(lastIndex + 1)).filter((key) => !known.has(key))
   return { total, size, last: last.length, beyond: beyond.length }
 }
 
-/** What is wrong with a total, in words; null: nothing. Pure. */
+/** Why a total is wrong; null: it is not. Pure. */
 export function wrongTotal({ total, size, last, beyond }: Ending): string | null {
   const expected = total - Math.max(0, Math.ceil(total / size) - 1) * size
   if (beyond > 0) return `more records follow the page that should be the last`

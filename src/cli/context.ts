@@ -1,4 +1,4 @@
-// What every command shares: settings read once, the log, the sandbox where no API is configured, and how a command ends.
+// What every command shares: settings, log, database, app, and how a command ends.
 
 import { setMaxListeners } from 'node:events'
 import { sleep } from '../clock.ts'
@@ -25,21 +25,21 @@ export type ExitCode = 0 | 1 | 2 | 3
 
 export type CommandContext = {
   readonly config: Config
-  /** The variables it was read from: the process's own, and those of `.env` that it has not. */
+  /** The variables of the process, and those of `.env` that it lacks. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly log: Logger
   /** Aborted by {@link endSignals}, and when `privacy apply` or a newer program forbids this process to write. */
   readonly signal: AbortSignal
   /** Opens all that a sync needs; starts the sandbox, or attaches to a running one, when no API is configured. */
   open(options: OpenOptions): Promise<OpenedApp>
-  /** Opens only the database, for commands that only read; the schema must exist. */
+  /** Opens only the database; the schema must exist. */
   openDatabase(): Promise<OpenedDatabase>
 }
 
 export type OpenedDatabase = {
   readonly database: Database
   readonly url: string
-  /** The same past a pooler, where notifications are heard. */
+  /** The address without a pooler, where notifications arrive. */
   readonly directUrl: string
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -51,11 +51,11 @@ export type Run<Given extends unknown[] = []> = (
 ) => Promise<ExitCode> | Promise<void>
 
 export type RunOptions = {
-  /** Instead of LOG_LEVEL's default; a LOG_LEVEL that is set wins. */
+  /** Replaces the default of LOG_LEVEL. */
   readonly logLevel?: string
-  /** What it prints is its result, not a report of its work. */
+  /** Its output is its result, not a report of its work. */
   readonly isResult?: boolean
-  /** Exit code when a signal ends the command before it is done: 1, because it is not done. 0: it runs until it is stopped. */
+  /** Exit code after a signal; 1 by default. 0: the command runs until it is stopped. */
   readonly stoppedCode?: ExitCode
 }
 
@@ -64,11 +64,11 @@ const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
   fencedBy(signal) === null &&
   (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))
 
-/** Why a command was stopped that no signal has ended; null: it was not. */
+/** Why a command was stopped without a signal; null: it was not. */
 const fencedBy = ({ reason }: AbortSignal): BoatMirrorError | null =>
   reason instanceof BoatMirrorError && reason.code !== 'ABORTED' ? reason : null
 
-/** Runs a command that stays: again while a database that has answered is gone. Once it has started, its parts wait for it. */
+/** Runs a command that stays, again and again while a database that has answered before is gone. */
 async function outlast(run: (onAnswered: () => void) => ReturnType<Run>, log: Logger, signal: AbortSignal) {
   let answered = false
   const onAnswered = (): void => {
@@ -81,8 +81,8 @@ async function outlast(run: (onAnswered: () => void) => ReturnType<Run>, log: Lo
       const error = translateDatabaseError(thrown)
       if (!(error instanceof BoatMirrorError && error.code === 'DATABASE_UNREACHABLE')) throw error
       const state = sqlStateOf(error.cause) ?? ''
-      answered ||= state.startsWith('57P') // it ended the session, or is about to start
-      if (!answered || state === '08P01') throw error // what a pooler refuses may be for good
+      answered ||= state.startsWith('57P') // it ended the session, or is starting
+      if (!answered || state === '08P01') throw error // a pooler may refuse for good
       if (isFirst) log.warn({ event: 'database_awaited', reason: error.message }, 'waiting for the database to start')
     }
     await sleep(1_000, signal)
@@ -107,10 +107,10 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
   let restoreWarnings = (): void => {}
   try {
     const { environment, inDotenv } = readEnvironment()
-    // Commands that only read the mirror, and `check`, which detects the settings, need no token.
+    // Only commands that call the API need the token.
     const reading = { tokenOptional: true, inDotenv, problemsOf: streamProblems }
     const config = readConfig(environment, process.cwd(), reading)
-    privacySettings(config) // refuses what it does not take
+    privacySettings(config) // refuses invalid settings
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
     restoreWarnings = logThirdPartyWarnings(log)
     const stoppers = { signal: stopping.signal, onFenced: (error: BoatMirrorError) => stopping.abort(error) }
@@ -120,7 +120,7 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
         environment,
         log,
         signal: stopping.signal,
-        // Queue, API and sandbox take a second to load, and commands that only look need none of them.
+        // Queue, API and sandbox take a second to load, and most commands need none of them.
         open: async (wanted) =>
           (await import('./open.ts')).openFor(config, log, { ...stoppers, onAnswered, ...wanted }),
         openDatabase: () => openOnlyDatabase(config, log),
@@ -188,7 +188,7 @@ const firstSteps = 'Start `boat-mirror worker` or `boat-mirror sync`, which migr
 /** The flag of every command that prints facts. */
 export type Json = { readonly json: boolean }
 
-/** What was found. @throws BoatMirrorError NOT_FOUND when it was not: `There is no ${what}.` */
+/** Returns what was found. @throws BoatMirrorError NOT_FOUND: `There is no ${what}.` */
 export function present<T>(found: T | null, what: string, remedy: string): T {
   if (found !== null) return found
   throw new BoatMirrorError('NOT_FOUND', `There is no ${what}.`, { remedy })

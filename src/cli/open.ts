@@ -8,10 +8,10 @@ import { seekDatabase } from './worker-mark.ts'
 
 export type OpenedApp = App & { readonly apiUrl: string; readonly sandbox: boolean }
 
-/** What a command needs of it; `api: false`: it reads nothing from the API. */
+/** `api: false`: the command does not call the API. */
 export type OpenOptions = Pick<AppOptions, 'schema' | 'patienceMs' | 'signal' | 'onAnswered' | 'onFenced'> & {
   readonly api?: boolean
-  /** An embedded database is created where there is none; by default where the schema is brought up to date. */
+  /** Creates a missing embedded database; by default if the schema is migrated. */
   readonly creates?: boolean
 }
 

@@ -46,7 +46,7 @@ export function outcomeTable(outcome: Outcome): string {
   )
 }
 
-/** What went wrong and what to do about it; empty when nothing did. */
+/** What went wrong, and what to do about it. */
 export function advice(outcome: Outcome): readonly string[] {
   const lines = outcome.runs.flatMap((run) => adviceOf(run))
   const bad = Object.entries(quarantinedOf(outcome))

@@ -27,17 +27,14 @@ export function createProgram(): Usage {
   return program
 }
 
-/** A misspelt subcommand would be taken for an argument of the command above it. */
+/** Refuses a misspelt subcommand, which commander would take for an argument of its parent. */
 function assertSubcommand(command: Command | undefined, given = ''): void {
   const right = nearest(given, command?.commands.map((each) => each.name()) ?? [])
   if (right !== undefined && right !== given)
     command?.error(`error: unknown command '${command.name()} ${given}'\n(Did you mean ${right}?)`)
 }
 
-/**
- * Runs a command line, given without node and program, to its end; `process.exitCode` says how it ended. What belongs to the
- * process alone, `startProgram` adds.
- */
+/** Runs a command line, without node and program, to its end, and sets `process.exitCode`. */
 export async function runProgram(args: readonly string[]): Promise<void> {
   const program = createProgram()
   try {
@@ -47,7 +44,7 @@ export async function runProgram(args: readonly string[]): Promise<void> {
     )
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    // commander has already said what is wrong; help and version are no errors.
+    // commander has printed the problem; help and version are no errors.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
     else {
       printError(error)
@@ -56,20 +53,20 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Whatever slips through. */
+/** Errors that nothing has caught. */
 const onUncaught = (error: unknown): void => {
   printError(error)
   process.exit(1)
 }
 
-/** Runs the command line that this process was started with, and sees to its end. */
+/** Runs the command line of this process, and makes sure that it ends. */
 export async function startProgram(): Promise<void> {
   process.on('uncaughtException', onUncaught)
   process.on('unhandledRejection', onUncaught)
   surviveOutputs()
-  // V8 lets the heap grow to several times what is alive before it collects; memory shall stay flat however much is mirrored.
+  // By default V8 lets the heap grow to several times its live size before it collects.
   setFlagsFromString('--heap-growing-percent=70')
   await runProgram(process.argv.slice(2))
-  // Everything is closed by now. Should a connection that never answers hold the process, it is let go.
+  // Everything is closed by now. A connection that never answers must not keep the process.
   setTimeout(() => process.stdout.writableLength === 0 && process.exit(), 5_000).unref()
 }

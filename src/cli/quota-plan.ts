@@ -8,10 +8,7 @@ import { type QuotaSchedule, type QuotaScheduleInput, solveSchedule } from '../s
 import { type RequestPlan, soonShare } from '../sync/request-plan.ts'
 import { print, table } from './terminal/output.ts'
 
-/**
- * Hours that this many requests of a first sync take: details leave evenly, except for six hours' worth immediately;
- * lists before them wait only for the rate.
- */
+/** Hours of a first sync with this many requests. Details are spread evenly, except six hours' worth at once; lists wait only for the rate. */
 export function firstSyncHours(first: number, quota: Quota, ratePerSecond: number): number {
   const atRate = ratePerSecond === 0 ? 0 : first / (ratePerSecond * 3_600)
   const pace = pacePerHour({ ...quota, hour: null }) * quotaRule.forDetails
@@ -24,10 +21,10 @@ type QuotaPlan = {
   readonly quota: string
   readonly budgetPerDay: number
   readonly perDay: number
-  /** Nothing is stretched further than is bearable. */
+  /** All streams reach their target freshness. */
   readonly kept: boolean
   readonly firstSyncHours: number
-  /** Seconds: each complete run, each hot run, and how old details may be, those of what departs soon apart. */
+  /** In seconds: intervals of complete and hot runs, and ages of details, also of records that depart soon. */
   readonly streams: readonly {
     readonly stream: string
     readonly everyS: number | null
@@ -39,7 +36,7 @@ type QuotaPlan = {
 
 const inS = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
 
-/** What a quota allows. Pure. */
+/** Plans the schedule under a quota. Pure. */
 export function planQuota(
   quota: Quota,
   plan: RequestPlan,

@@ -22,15 +22,15 @@ type PlanFacts = {
   readonly detected: readonly DetectedSetting[]
   /** Live rows by stream. */
   readonly mirrored: ReadonlyMap<string, number>
-  /** Rows that are assumed instead. */
+  /** Assumed rows, which take precedence. */
   readonly given: ReadonlyMap<string, number>
-  /** The quota to reckon with; null: none. */
+  /** null: no quota. */
   readonly quota: Quota | null
-  /** Requests of a turn as they were measured, by its name. */
+  /** Measured requests of a turn, by its name. */
   readonly measured: ReadonlyMap<string, number>
 }
 
-/** Wanted intervals for a mirror of this size; windows count as honoured where no list was read that says otherwise. */
+/** Wanted intervals for a mirror of this size. Windows count as honoured unless a list has shown otherwise. */
 function plannedIntervals({ config, facts, mirrored }: PlanFacts, rowsOf: RowsOf): ReadonlyMap<string, number> {
   const pages = new Map<string, number>()
   const idle = new Set<string>()
@@ -44,7 +44,7 @@ function plannedIntervals({ config, facts, mirrored }: PlanFacts, rowsOf: RowsOf
   return new Map([...intervals].filter(([turn]) => !idle.has(turn)))
 }
 
-/** Prints it. @throws BoatMirrorError USAGE where there is nothing to reckon with. */
+/** Prints the plan. @throws BoatMirrorError USAGE if the mirror is empty and no rows are given */
 export function printRequestPlan(planned: PlanFacts, json: boolean): void {
   const { config, facts, mirrored, given, quota } = planned
   const { ratePerSecond } = facts

@@ -1,4 +1,4 @@
-// Adds settings to a file of variables such as `.env`: existing lines stay, and no reader ever sees half a file.
+// Writes settings to a file of variables such as `.env`. Other lines stay, and no reader sees half a file.
 
 import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -7,12 +7,12 @@ import { BoatMirrorError, messageOf, unreadableFile } from '../errors.ts'
 import type { FoundSetting } from '../profile/search/find-paging.ts'
 import { oneLine } from '../text.ts'
 
-/** Only its owner may read what may also hold secrets. */
+/** The file may hold secrets. */
 const ownerOnly = 0o600
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
 
-/** The text of the file; empty where there is none. @throws BoatMirrorError CONFIG_INVALID when it cannot be read */
+/** The text of the file; empty if there is none. @throws BoatMirrorError CONFIG_INVALID when it cannot be read */
 export async function readSettingsFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
@@ -22,28 +22,28 @@ export async function readSettingsFile(path: string): Promise<string> {
   }
 }
 
-/** The variables that a text sets to something. */
+/** The variables of a text, without empty ones. */
 export const variablesOf = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(parse(text)).filter(([, value]) => value !== ''))
 
-/** Values that every reader of these files, a shell among them, takes unchanged. */
+/** Values that need no quotes, also in a shell. */
 const plain = /^[\w.:@/%+=,-]+$/
 
 /** Line ends, and other characters that no setting has. */
 const controls = /[\p{Cc}\u2028\u2029]/u
 
 /**
- * A setting as a line: in quotes where it needs them, single ones first, in which nothing is expanded.
+ * A setting as a line: in quotes if it needs them, preferably single ones, in which nothing is expanded.
  * @throws BoatMirrorError INTERNAL for a value that no line can hold
  */
 export function settingLine(name: string, value: string): string {
   // A backslash before the closing quote would keep it open for some readers, down to the next one in the file.
   const quotes = ["'", '"', '`'].filter((quote) => !value.includes(quote) && !value.endsWith('\\'))
-  // So would a quote at the beginning that the value does not close.
+  // An unclosed quote at the beginning would do the same.
   const bare = /^\s*['"`]/.test(value) ? [] : [value]
   const ways = [...(plain.test(value) ? [value] : []), ...quotes.map((quote) => `${quote}${value}${quote}`), ...bare]
   const line = ways.map((written) => `${name}=${written}`).find((each) => parse(each)[name] === value)
-  // Values come from answers of an API: one with a line end in it would set what it likes.
+  // Values come from answers of an API: one with a line end could set other variables.
   if (line === undefined || controls.test(value))
     throw new BoatMirrorError('INTERNAL', `${name} has a value that no line of a settings file can hold.`)
   return line
@@ -53,7 +53,7 @@ export function settingLine(name: string, value: string): string {
 export const settingLines = (settings: readonly FoundSetting[]): readonly string[] =>
   settings.flatMap(({ name, value, evidence }) => [`# ${oneLine(evidence, 200)}`, settingLine(name, value)])
 
-/** A text with lines at its end, in its own kind of line ends. Pure. */
+/** Appends lines to a text, with its own kind of line ends. Pure. */
 export function withLines(text: string, lines: readonly string[]): string {
   const end = text.includes('\r\n') ? '\r\n' : '\n'
   const before = text === '' || text.endsWith('\n') ? text : `${text}${end}`
@@ -69,8 +69,7 @@ const endingAs =
 const sets = (name: string): RegExp => new RegExp(`^\\s*(?:export\\s+)?${name}\\s*[=:]`)
 
 /**
- * A text in which the settings have these values: what has another one is replaced where it stands, what is missing follows
- * at the end. Other lines stay. Pure.
+ * Gives the settings these values in a text: replaces other values in place, and appends missing settings. Other lines stay. Pure.
  * @throws BoatMirrorError INTERNAL for a value that no line can hold
  */
 export function withSettings(text: string, settings: readonly FoundSetting[]): string {
@@ -89,7 +88,7 @@ export function withSettings(text: string, settings: readonly FoundSetting[]): s
   return missing.length === 0 ? kept : withLines(kept, settingLines(missing))
 }
 
-/** A setting that was written, and the value it had in the file before; null: none. */
+/** A written setting with its previous value in the file; null: none. */
 export type Replaced = FoundSetting & { readonly before: string | null }
 
 /**
@@ -103,9 +102,9 @@ export async function addSettings(path: string, settings: readonly FoundSetting[
 }
 
 /**
- * Gives the settings of the file these values, or makes it: readable by its owner alone.
- * @returns those that the file did not have like that
- * @throws BoatMirrorError CONFIG_INVALID when it cannot be written; it is then as it was
+ * Gives the settings of the file these values, or creates it, readable only by its owner.
+ * @returns the settings that changed
+ * @throws BoatMirrorError CONFIG_INVALID when it cannot be written; it is then unchanged
  */
 export async function replaceSettings(path: string, settings: readonly FoundSetting[]): Promise<readonly Replaced[]> {
   const text = await readSettingsFile(path)
@@ -118,7 +117,7 @@ export async function replaceSettings(path: string, settings: readonly FoundSett
 
 type Written = { readonly text: string; readonly whole: string; readonly settings: readonly FoundSetting[] }
 
-/** Writes the whole file, or nothing: what a reader opens meanwhile is the old one or the new one. */
+/** Replaces the file atomically. */
 async function writeWhole(path: string, { text, whole, settings }: Written): Promise<void> {
   const target = text === '' ? path : await realpath(path) // a link stays one
   const fresh = join(dirname(target), `.boat-mirror-${process.pid}.tmp`)
@@ -138,14 +137,14 @@ async function writeWhole(path: string, { text, whole, settings }: Written): Pro
   }
 }
 
-/** A quote that is left open further up takes in the lines below it; a value of several lines cannot be replaced. */
+/** Checks the new text: an unclosed quote takes in the lines after it, and a value of several lines cannot be replaced. */
 function assertReadBack(text: string, wanted: Readonly<Record<string, string>>): void {
   const read = parse(text)
   const lost = Object.keys({ ...wanted, ...read }).find((name) => read[name] !== wanted[name])
   if (lost !== undefined) throw new Error(`${lost} could not be read from the file. Check it for an unclosed quote.`)
 }
 
-/** The owner of the file stays its owner, also when root added to it. */
+/** Keeps the owner of the file if root writes it. */
 async function keepOwner(target: string, fresh: string): Promise<void> {
   if (process.getuid?.() !== 0) return
   const owner = await stat(target).catch(() => stat(dirname(target)))

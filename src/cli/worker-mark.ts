@@ -1,5 +1,5 @@
-// Whether a command without DATABASE_URL finds its database: it may be set up elsewhere. DATA_DIR/worker.json names the
-// database that a worker of this folder runs on; a command that opens the embedded one instead warns about it.
+// Warns a command without DATABASE_URL that opens the embedded database, although the worker of this folder uses another one.
+// DATA_DIR/worker.json names that one.
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -23,10 +23,7 @@ type SetUp = Places & { readonly api: Pick<Config['api'], 'baseUrl'> }
 
 const fileOf = (dataDir: string): string => join(dataDir, 'worker.json')
 
-/**
- * Records in DATA_DIR where this worker's database is, as long as it runs; if the folder cannot be written, no
- * command is warned.
- */
+/** Records in DATA_DIR which database this worker uses, as long as it runs. */
 export async function markDatabase({ databaseUrl, dataDir }: Places, log: Logger): Promise<AsyncDisposable> {
   const unmark = async (): Promise<void> => {
     if ((await readMark(dataDir))?.owner === ownToken()) await rm(fileOf(dataDir), { force: true })
@@ -50,18 +47,18 @@ async function readMark(dataDir: string): Promise<Mark | null> {
     const { owner, database } = JSON.parse(await readFile(fileOf(dataDir), 'utf8')) as Partial<Mark>
     return typeof owner === 'string' && typeof database === 'string' ? { owner, database } : null
   } catch {
-    return null // no file, half a file, or none that may be read: nothing is known
+    return null // no readable file
   }
 }
 
-/** Where the running worker of this folder has its database, and what to do about it; null: there is none. */
+/** Names the database of the running worker of this folder, and what to do; null: no worker runs. */
 async function workerDatabase({ dataDir }: Places): Promise<string | null> {
   const mark = await readMark(dataDir)
   if (mark === null || !isAlive(mark.owner)) return null
   return `The worker of this folder uses ${mark.database}. Set DATABASE_URL to that address, or store it in .env with: boat-mirror init`
 }
 
-/** The warning for a command that opens the embedded database; null: no worker of this folder runs on another one. */
+/** The warning for a command that opens the embedded database; null: no worker uses another one. */
 export async function otherDatabase(places: Places): Promise<string | null> {
   const used = places.databaseUrl === null ? await workerDatabase(places) : null
   return (
@@ -73,7 +70,7 @@ export async function otherDatabase(places: Places): Promise<string | null> {
 const elsewhere =
   'Set it up with: boat-mirror init. Without settings, boat-mirror worker tries the built-in sandbox. A service, container or pod has settings of its own: docs/operations.md shows how to run a command beside it.'
 
-/** Why a command that creates no database has none to work on; null: it has one. */
+/** The error of a command that has no database and creates none; null: it has one. */
 export async function missingDatabase(config: SetUp): Promise<BoatMirrorError | null> {
   if (config.databaseUrl !== null || (await holdsDatabase(config.dataDir))) return null
   const what = config.api.baseUrl === null ? 'Nothing' : 'No database'
@@ -82,7 +79,7 @@ export async function missingDatabase(config: SetUp): Promise<BoatMirrorError | 
 }
 
 /**
- * Sees that a command finds its database, and warns about another one: on a terminal as a note, else in the log.
+ * Checks that a command has a database, and warns about another one: on a terminal as a note, else in the log.
  * @param creates an embedded database may be created. @throws BoatMirrorError CONFIG_INVALID where there must be one
  */
 export async function seekDatabase(config: SetUp, log: Logger, creates: boolean): Promise<void> {

@@ -16,19 +16,19 @@ const joints = ['top-mid', 'top-left', 'top-right', 'bottom-mid', 'bottom-left',
 const borders = [...places, ...joints, 'left-mid', 'mid-mid', 'right-mid'] as const
 const noBorders = { ...Object.fromEntries(borders.map((name) => [name, ''])), middle: '  ' }
 
-/** Columns there are for a line; null where programs read (a file, a pipe): their lines stay whole. `COLUMNS` decides if set. */
+/** The width of a line: COLUMNS, else that of the terminal; null for a file or a pipe, whose lines are not wrapped. */
 export const lineWidth = (): number | null =>
   Number(process.env.COLUMNS) || (process.stdout.isTTY === true ? process.stdout.columns : null)
 
 /** The longest line of a text. */
 export const widthOf = (text: string): number => Math.max(...text.split('\n').map((line) => line.length))
 
-/** The widest column of texts is wrapped if so much is left to it; else rows become records, a line for each cell. */
+/** The widest column is wrapped if it keeps this width; else rows become records, a line for each cell. */
 const narrowest = 24
 
 /**
- * A table with its numbers right-aligned; missing values are shown as `–`. One that is wider than `width` omits empty
- * columns, then is wrapped in its widest one, or becomes a list of records. Returns lines without a trailing newline.
+ * A table with right-aligned numbers; `–` for missing values. If it is wider than `width`, it omits empty columns, then wraps the widest
+ * one, or becomes a list of records. It has no trailing newline.
  */
 export function table(
   head: readonly string[],
@@ -51,10 +51,10 @@ export function table(
   return render(names, cells, (cell, column) => (column === widest ? wrap(cell, room).join('\n') : cell))
 }
 
-/** Columns by their headings: what each shows of a row. */
+/** The columns of a table by their headings: what each shows of a row. */
 export type Columns<Row> = Readonly<Record<string, (row: Row) => Cell>>
 
-/** A table of the first of these sets of columns that fits into `width`; {@link table} sees to the last one. */
+/** A table of the first set of columns that fits into `width`; {@link table} fits the last one. */
 export function fittingTable<Row>(
   rows: readonly Row[],
   sets: readonly Columns<Row>[],
@@ -90,7 +90,7 @@ function render(
     .join('\n')
 }
 
-/** Rows below each other: each cell behind the name of its column. */
+/** Rows below each other, each cell after the name of its column. */
 function records(head: readonly string[], rows: readonly (readonly Cell[])[], width: number): string {
   const names = Math.max(...head.map((name) => name.length)) + 2
   const line = (name: string, cell: string): string =>
@@ -100,7 +100,7 @@ function records(head: readonly string[], rows: readonly (readonly Cell[])[], wi
   return rows.map((row) => head.map((name, column) => line(name, shown(row[column]))).join('\n')).join('\n\n')
 }
 
-/** A text in lines of at most so many characters, between words where there are any. */
+/** Breaks a text into lines of at most `room` characters, between words if possible. */
 function wrap(text: string, room: number): string[] {
   const lines: string[] = []
   let rest = text
@@ -118,15 +118,15 @@ function shown(cell: Cell): string {
   return typeof cell === 'number' ? count(cell) : oneLine(cell, 400)
 }
 
-/** Writes a result to stdout, a line or several; control characters in it are written out. */
+/** Writes to stdout, with control characters escaped. */
 export const print = (text: string): void => {
   process.stdout.write(`${withoutControls(text)}\n`)
 }
 
-/** Writes one of our texts to stdout; the commands in it are spelt as this command was called. */
+/** Writes one of our texts to stdout, with commands spelled as this command was called. */
 export const printText = (text: string): void => print(asCalled(text, process.env))
 
-/** Writes what is no result to stderr: progress, errors, what to do. */
+/** Writes a note to stderr: progress, an error, a remedy. */
 export const printNote = (text: string): void => {
   process.stderr.write(`${withoutControls(asCalled(text, process.env))}\n`)
 }
@@ -142,10 +142,7 @@ export const jsonText = (value: unknown): string => stringifyJson(value, 2)
 /** Writes a value as JSON to stdout. */
 export const printJson = (value: unknown): void => print(jsonText(value))
 
-/**
- * Reports the error that ended a command: on a terminal its message, then the remedy; else a line of the log. For a
- * bug, also the stack.
- */
+/** Reports the error that ended a command: on a terminal as message and remedy, else as a line of the log; for a bug also the stack. */
 export function printError(thrown: unknown): void {
   const error = thrown instanceof BoatMirrorError ? thrown : faultOf(thrown)
   const { code, message, remedy } = error

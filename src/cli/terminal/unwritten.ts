@@ -1,5 +1,5 @@
-// What happens when stdout or stderr cannot be written: no reader, a full disk, a terminal that hung up. It changes no work and
-// no exit code. Only where the output is the result, losing it is an error; a reader that leaves never is.
+// What happens when stdout or stderr cannot be written: no reader, a full disk, a closed terminal. Work and exit code do not change. It
+// is an error only if the output is the result and the reader has not left.
 
 import { fstatSync, readSync, statSync } from 'node:fs'
 import { devNull } from 'node:os'
@@ -7,7 +7,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import { withoutControls } from '../../text.ts'
 import { printError } from './output.ts'
 
-/** Whether what is printed is the result, as of help, or a report of work: each command says so. */
+/** Whether the output is the result, as of help, or a report of work. Each command sets it. */
 export const printed = { isResult: true }
 
 let isClosed = false
@@ -19,13 +19,13 @@ const lostOutput = (cause: Error): BoatMirrorError =>
     cause,
   })
 
-/** Lets the process survive its outputs. A result that is lost makes it end with 1. */
+/** Lets the process survive errors of its outputs. A lost result makes it end with 1. */
 export function surviveOutputs(): void {
   try {
     // Node opens /dev/null, for reading too, in place of a closed stdout; the `> /dev/null` of a shell is only for writing.
     isClosed = fstatSync(1).rdev === statSync(devNull).rdev && readSync(1, Buffer.alloc(1)) === 0
   } catch {}
-  process.stderr.on('error', () => {}) // there is nowhere left to say it
+  process.stderr.on('error', () => {}) // there is nowhere left to report it
   process.stdout.on('error', (error) => {
     lost = error
   })
@@ -36,11 +36,11 @@ export function surviveOutputs(): void {
   })
 }
 
-/** Did a command end because its result was lost? The end of the process says so; without a reader it is done. */
+/** Whether a command ended because its result was lost, which the end of the process reports. */
 export const isLostResult = (error: unknown): boolean =>
   printed.isResult && error instanceof BoatMirrorError && error.code === 'OUTPUT_LOST'
 
-/** Writes to stdout as it is, and waits until it, and what was printed before, is taken. @throws BoatMirrorError OUTPUT_LOST; the signal's reason */
+/** Writes to stdout unchanged, and waits until all output is taken. @throws BoatMirrorError OUTPUT_LOST; the signal's reason */
 export function write(text: string, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal?.reason)
@@ -55,14 +55,14 @@ export function write(text: string, signal?: AbortSignal): Promise<void> {
   })
 }
 
-/** For what must be written out, or has no effect. @throws BoatMirrorError OUTPUT_LOST */
+/** Refuses a closed stdout, for output that must arrive. @throws BoatMirrorError OUTPUT_LOST */
 export function assertOpen(): void {
   if (!isClosed) return
   lost = new Error('it is closed')
   throw lostOutput(lost)
 }
 
-/** Writes a secret, last in the transaction that creates it: what is not shown is not kept. @throws BoatMirrorError OUTPUT_LOST */
+/** Writes a secret at the end of the transaction that creates it: a secret that was not shown is not kept. @throws BoatMirrorError OUTPUT_LOST */
 export async function writeSecret(text: string): Promise<void> {
   assertOpen()
   await write(`${withoutControls(text)}\n`)
