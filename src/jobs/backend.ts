@@ -1,6 +1,5 @@
-// BullMQ on Postgres or on Redis behind one factory, and a backend that may not be available yet: queues and workers
-// are handed out immediately and opened in the background, so that work without a queue can start. Until it is open,
-// a queue refuses all calls.
+// BullMQ on Postgres or on Redis, also on a backend that is not available yet: queues and workers are opened in the background, so that
+// work without a queue can start. Until it is open, a queue refuses all calls.
 
 import { sleep, withDeadline } from '../clock.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
@@ -16,16 +15,16 @@ export function openBackend(options: BackendOptions): QueueBackend {
   return options.redisUrl === null ? postgresBackend(options) : redisBackend(options, options.redisUrl)
 }
 
-/** After a refusal, which only an operator can fix, the next try comes this much later, in milliseconds. */
+/** Milliseconds to the next try after a refusal, which only an operator can fix. */
 const againAfterMs = 10_000
-/** A running backend opens within this time, so no caller meets a queue that is not open yet; in milliseconds. */
+/** Milliseconds within which a running backend opens. */
 const graceMs = 2_000
-/** A queue that has not answered by then is treated as gone, in milliseconds. */
+/** Milliseconds after which a queue that does not answer counts as gone. */
 const answerMs = 10_000
 
-/** The same backend, opened late. `signal` ends the tries; it must be aborted before the backend is closed. */
+/** The same backend, opened in the background. `signal` ends the tries, and must be aborted before the backend is closed. */
 export function openLate(backend: QueueBackend, log: Logger, signal: AbortSignal): QueueBackend {
-  /** Opens until it works; undefined when stopped before. */
+  /** Tries until it works; undefined if it is stopped before. */
   const open = async <T>(attempt: () => Promise<T>): Promise<T | undefined> => {
     while (!signal.aborted)
       try {

@@ -1,5 +1,4 @@
-// The schedule as it fits rate limit and quota: without a quota all intervals are stretched alike, with one the schedule is
-// solved (sync/quota-schedule.ts).
+// Fits the schedule to rate limit and quota. Without a quota all intervals are stretched by one factor; else see sync/quota-schedule.ts.
 
 import { pacePerHour, quotaRule } from '../api/admission/quota.ts'
 import { quotaValues } from '../api/admission/request-budget.ts'
@@ -17,12 +16,12 @@ import { changedADay, soonShare } from '../sync/request-plan.ts'
 import { effectiveIntervals, scheduleFacts, wantedIntervals } from './schedule.ts'
 
 export type Fitted = {
-  /** Intervals by turn, in milliseconds: as wanted, and as they are. */
+  /** Intervals by turn, in milliseconds: wanted and effective. */
   readonly wanted: ReadonlyMap<string, number>
   readonly intervals: ReadonlyMap<string, number>
-  /** How old details may be, by stream; empty: as DETAIL_MAX_AGE says. */
+  /** The greatest age of details by stream; empty: DETAIL_MAX_AGE. */
   readonly ages: ReadonlyMap<string, Ages>
-  /** What it was solved for; null: no quota is set. */
+  /** The use of the quota; null: none is set. */
   readonly solved: { readonly budgetPerDay: number; readonly perDay: number; readonly isKept: boolean } | null
 }
 
@@ -32,7 +31,7 @@ export function budgetPerDay(pace: number, ratePerSecond: number): number {
   return Math.min(byRate, pace * 24 * quotaRule.forSchedule)
 }
 
-/** Fits the schedule to what the mirror holds, and what its API allows. */
+/** Fits the schedule to the size of the mirror and to the limits of the API. */
 export async function fitSchedule(database: Database, config: Config, ratePerSecond: number): Promise<Fitted> {
   const wanted = wantedIntervals(config, await scheduleFacts(database, ratePerSecond))
   const { quota } = config.api
@@ -50,7 +49,7 @@ export async function fitSchedule(database: Database, config: Config, ratePerSec
   return { wanted, intervals, ages, solved: { budgetPerDay: budget, perDay, isKept } }
 }
 
-/** What the mirror knows of its size and of the API. */
+/** The size of the mirror, and what was found out about the API. */
 async function inputOf(
   { pool }: Database,
   config: Config,

@@ -41,14 +41,11 @@ const newDay = (day: number, last: FreshnessDay | null): FreshnessDay => {
   return { day, lookedAt: 0, counted: 0, countsFrom, met: 0, missedFrom: last?.missedFrom ?? null, longestGap: 0 }
 }
 
-/** The longest gap of a day when one ends before this minute. One that ended with the day before is none of this day. */
+/** The longest gap of a day if the present one ends before this minute. A gap that ended with the previous day does not count. */
 const gapBefore = ({ day, missedFrom, longestGap }: FreshnessDay, minute: number): number =>
   missedFrom === null || minute === day * minutesOfDay ? longestGap : Math.max(longestGap, minute - missedFrom)
 
-/**
- * The newest day of a stream after a check; `last` itself where the check adds nothing. A minute is checked once:
- * later checks, by another worker or after the clock was set back, change nothing.
- */
+/** The newest day of a stream after a check; `last` itself if the check adds nothing. Only the first check of a minute counts. */
 export function afterCheck(last: FreshnessDay | null, minute: number, look: Look): FreshnessDay | null {
   if (last !== null && minute <= last.lookedAt) return last
   const today = last?.day === dayOf(minute) ? last : newDay(dayOf(minute), last)

@@ -17,13 +17,13 @@ import { isEnabled } from '../sync/plan.ts'
 import { afterCheck, type FreshnessDay, type Look } from './freshness-minutes.ts'
 
 const minuteMs = 60_000
-/** In the middle of each minute: the host's clock may differ from that of Postgres, whose minutes are counted, by seconds. */
+/** The middle of a minute: the clock of the host may differ by seconds from that of Postgres. */
 const checkAtMs = 30_000
 const tryAgainMs = 5_000
 
 type ChecksOptions = { readonly database: Database; readonly config: Config; readonly log: Logger }
 
-/** Starts the checks. */
+/** Checks once a minute, in a loop of its own: slow work of the worker must not count as late data. */
 export function startFreshnessChecks({ database, config, log }: ChecksOptions): Service {
   const switchedOff = streams.filter((stream) => !isEnabled(stream, config)).map(({ name }) => name)
   const check = async (): Promise<number> => {
@@ -38,10 +38,7 @@ const minuteOf = (column: string): string => `(extract(epoch from ${column}) / 6
 
 type CheckedStream = { readonly stream: string; readonly look: Look; readonly last: FreshnessDay | null }
 
-/**
- * Looks now, by the database's clock.
- * @param off names of the streams that are switched off
- */
+/** Checks now, by the database's clock. `off`: names of the streams that are switched off. */
 export async function checkFreshness(database: Database, off: readonly string[]): Promise<void> {
   await database.transaction(async (client) => {
     const { rows: locked } = await client.query<{ mine: boolean; minute: number }>(
@@ -49,8 +46,8 @@ export async function checkFreshness(database: Database, off: readonly string[])
          floor(extract(epoch from clock_timestamp()) / 60)::int as minute`,
     )
     const [{ mine, minute } = { mine: false, minute: 0 }] = locked
-    if (!mine) return // another worker looks
-    // Only the age counts: data within its target is fresh whatever the last run's result. What was never read has none.
+    if (!mine) return // another worker checks
+    // Only the age counts, not the result of the last run.
     const { rows } = await client.query<CheckedStream>(
       `select f.stream, case when f.stream = any($1::text[]) or f.target_s is null or f.counts_as_of is null then 'off'
            when extract(epoch from clock_timestamp() - f.counts_as_of) <= f.target_s then 'met' else 'missed' end as look,
@@ -88,7 +85,7 @@ export async function saveFreshnessDays(
   )
 }
 
-/** Does each of these. Failures are logged, and do not stop the rest. */
+/** Carries out the hourly work. A failed step is logged, and does not stop the others. */
 export async function runHousekeeping(
   database: Database,
   { historyDays, log }: { readonly historyDays: number; readonly log: Logger },

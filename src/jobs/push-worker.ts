@@ -1,5 +1,5 @@
-// Wakes the pusher: by NOTIFY within a fraction of a second, by the clock when a change's next attempt is due, and every
-// second for what was missed. The job carries nothing; the outbox says what to do.
+// Wakes the pusher: by NOTIFY within a fraction of a second, by the clock when an attempt is due, and every second for lost
+// notifications. The job has no content; the outbox defines the work.
 
 import type { Clock } from '../clock.ts'
 import { listen } from '../database/listen.ts'
@@ -12,11 +12,11 @@ import { pushQueue, type QueueBackend } from './queues.ts'
 /** What `outbox.enqueue` notifies, with a constant payload. */
 const enqueuedChannel = 'boat_mirror_outbox'
 const checkEveryMs = 1_000
-/** A change that stays unclaimed for this long is pushed without the queue, in milliseconds. */
+/** Milliseconds after which an unclaimed change is pushed without the queue. */
 const neglectedAfterMs = 15_000
 /** The same for a queue that refuses wake-ups. */
 const refusedAfterMs = 1_000
-/** A drain that works on a long queue must not keep a second one from starting on what is new. */
+/** A drain of a long queue must not delay new changes. */
 const drainsAtOnce = 2
 
 type PushWorkerOptions = {
@@ -29,7 +29,7 @@ type PushWorkerOptions = {
   readonly log: Logger
 }
 
-/** Starts pushing; `stop` waits for what is on its way to the API. */
+/** Starts pushing; `stop` waits for requests in flight. */
 export async function startPushWorker(options: PushWorkerOptions): Promise<{ stop(): Promise<void> }> {
   const { listenUrl, backend, pusher, clock, log } = options
   const stopping = new AbortController()
@@ -57,7 +57,7 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
   let refused = false
   /** Before its first wake-up the queue is being opened. */
   let isOpen = false
-  /** The watchdog: a queue that is absent, or has gone silent, must cost seconds, not a pending rental. The first time may be a restart. */
+  /** The watchdog: a queue that is absent or silent must cost seconds, not a pending rental. The first time may be a restart. */
   const watch = (due: Date): void => {
     const patienceMs = refused ? refusedAfterMs : neglectedAfterMs
     if (draining > 0 || clock.now().getTime() - due.getTime() < patienceMs) return
@@ -69,7 +69,7 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
 
   let adding = false
   let again = false
-  /** One wake-up at a time is running; those that arrive meanwhile become one more. */
+  /** Adds one wake-up at a time; those that arrive meanwhile become one more. */
   const wake = (): void => {
     again = true
     if (adding || stopping.signal.aborted) return

@@ -22,7 +22,7 @@ type BackendKind = 'postgres' | 'redis'
 
 export type Processor = (job: Job, signal: AbortSignal) => Promise<Record<string, number | string>>
 
-/** What we use of a BullMQ queue, on either backend. */
+/** The part of a BullMQ queue that we use. */
 export type JobQueue = {
   add(name: string, data: unknown, options?: JobsOptions): Promise<unknown>
   /** Jobs by state. */
@@ -43,7 +43,7 @@ export type JobQueue = {
   close(): Promise<void>
 }
 
-/** What we use of a BullMQ worker. */
+/** The part of a BullMQ worker that we use. */
 export type JobWorker = { close(force?: boolean): Promise<void> }
 
 export type BackendRisk = { readonly detail: string; readonly remedy: string }
@@ -54,9 +54,9 @@ export type QueueBackend = {
   openQueue(name: string): Promise<JobQueue>
   /** Opens a worker that has answered, and lets it run. */
   openWorker(name: string, processor: Processor, concurrency: number): Promise<JobWorker>
-  /** What about the way this backend is set up may cost jobs, and what to do; null: nothing. @throws BoatMirrorError like `ping` */
+  /** A setting of the backend that may lose jobs, and what to do; null: none. @throws BoatMirrorError like `ping` */
   risk(): Promise<BackendRisk | null>
-  /** Is the backend there? @throws BoatMirrorError QUEUE_UNREACHABLE or QUEUE_REFUSED */
+  /** Checks the backend. @throws BoatMirrorError QUEUE_UNREACHABLE or QUEUE_REFUSED */
   ping(): Promise<void>
   close(): Promise<void>
 }
@@ -69,7 +69,7 @@ export type BackendOptions = {
   /** Names this installation's keys, so that several can share one Redis. */
   readonly prefix: string
   readonly log: Logger
-  /** How long to wait for a backend that does not answer, in milliseconds. */
+  /** Milliseconds to wait for a backend that does not answer. */
   readonly patienceMs: number
   readonly signal: AbortSignal
 }
@@ -78,7 +78,7 @@ export const workerOptions = {
   autorun: false,
   lockDuration: 10_000,
   stalledInterval: 5_000,
-  // A task outlives any number of crashes; what is poisonous is counted in our own tables.
+  // A task survives any number of crashes; our own tables count its failures.
   maxStalledCount: 1_000_000,
   // Must stay below lockDuration, or a job whose result cannot be written runs twice.
   runRetryDelay: 1_000,
@@ -86,7 +86,7 @@ export const workerOptions = {
   removeOnFail: { age: 3_600 },
 } as const
 
-/** BullMQ keeps events of each queue for those who watch it: a few hundred are enough, ten thousand by default. */
+/** BullMQ keeps ten thousand events of each queue by default. */
 export const queueOptions = { streams: { events: { maxLen: 500 } } } as const
 
 export const processorOf = (processor: Processor) => (job: Job, _token?: string, signal?: AbortSignal) =>

@@ -1,5 +1,5 @@
-// The schedule: which stream is due when. One writer under an advisory lock keeps BullMQ's schedulers equal to what is
-// wanted; a tick asks the tables whether the stream is really due.
+// The schedule: when each stream is due. One writer under an advisory lock keeps BullMQ's schedulers as wanted; a tick checks in the
+// tables whether the stream is really due.
 
 import { isDetailOnSchedule, streamNamed, streams, windowsOf } from '../catalog/catalog.ts'
 import { findTurn, turnName, turns } from '../catalog/turns.ts'
@@ -32,10 +32,10 @@ type ScheduleConfig = Pick<
   'schedules' | 'targets' | 'mirrorDocuments' | 'slotDays' | 'slotDurations' | 'calendarYears' | 'priceDays'
 >
 
-/** A tick may come this much before the table's due time, in seconds: timers are not exact. */
+/** Seconds by which a tick may come too early: timers are not exact. */
 const earlyS = 0.5
 
-/** Windows that the API does not honour are tried again after this time, in milliseconds. */
+/** Milliseconds to the next try of windows that the API does not honour. */
 const windowsTriedAgainMs = 3_600_000
 
 /** What is wrong with the names of streams in settings: a typo would go unnoticed. */
@@ -55,20 +55,20 @@ export function streamProblems({ schedules, targets, lists, webhookStreams }: Na
   return problems.length === 0 ? [] : [...problems, `Streams are named after their tables: ${names.join(', ')}.`]
 }
 
-/** What decides how often a list with windows is read as a whole. */
+/** Facts that decide how often a list with windows is read as a whole. */
 export type ScheduleFacts = {
   readonly ratePerSecond: number
   /** Pages of lists whose windows the API honours. */
   readonly pages: ReadonlyMap<string, number>
-  /** Streams that change too often without what should make them due. */
+  /** Streams that often change unexpectedly. */
   readonly unexpected: ReadonlySet<string>
 }
 
-/** The share of the rate limit for complete sweeps of a list with windows, and how long they may take to come, in milliseconds. */
+/** For a list with windows: the share of the rate limit for complete sweeps, and their longest interval in milliseconds. */
 const completeShare = 0.03
 const completeWithinMs = 3_600_000
 
-/** Names of the streams whose windows the API honours, as far as that was found out. */
+/** Names of the streams whose windows the API is known to honour. */
 export async function honouredWindows({ pool }: Database): Promise<readonly string[]> {
   const names: string[] = []
   for (const stream of streams)
@@ -77,7 +77,7 @@ export async function honouredWindows({ pool }: Database): Promise<readonly stri
   return names
 }
 
-/** What the mirror knows that wanted intervals follow from. */
+/** Reads the facts that decide wanted intervals. */
 export async function scheduleFacts(database: Database, ratePerSecond: number): Promise<ScheduleFacts> {
   const { pool } = database
   const pages = new Map<string, number>()
@@ -89,7 +89,7 @@ export async function scheduleFacts(database: Database, ratePerSecond: number): 
   return { ratePerSecond, pages, unexpected }
 }
 
-/** Wanted intervals by turn, in milliseconds, before stretching; nothing is hot where nothing is complete. */
+/** Wanted intervals by turn, in milliseconds, before stretching. A stream without complete runs has no hot ones. */
 export function wantedIntervals(config: ScheduleConfig, facts?: ScheduleFacts): ReadonlyMap<string, number> {
   const intervals = new Map<string, number>()
   for (const turn of turns) {
@@ -104,7 +104,7 @@ export function wantedIntervals(config: ScheduleConfig, facts?: ScheduleFacts): 
   return intervals
 }
 
-/** A list with separate windows is read as a whole only as often as that takes its share of the rate limit. */
+/** The interval of complete sweeps of a list with windows, from its share of the rate limit. */
 function completeEvery(stream: string, every: number, facts?: ScheduleFacts): number {
   const pages = facts?.pages.get(stream)
   if (facts === undefined || pages === undefined || facts.ratePerSecond === 0) return every
@@ -129,7 +129,7 @@ export async function effectiveIntervals(
 type Applied = {
   /** Effective intervals by turn, in milliseconds. */
   readonly intervals: ReadonlyMap<string, number>
-  /** How old details may be, by stream, where a quota says it. */
+  /** The greatest age of details by stream, under a quota. */
   readonly ages?: ReadonlyMap<string, Ages>
 }
 
@@ -155,8 +155,8 @@ export async function applySchedule(
       soonMaxAgeS: inS(ages.get(stream)?.soonMaxAgeMs),
     })),
   )
-  // BullMQ's upsert is not serialised on Postgres: one writer at a time, and only where something differs. The second
-  // writer does not wait: through a small pooler it would hold the connection that the queue of the first needs.
+  // BullMQ's upsert is not serialised on Postgres, so there is one writer at a time. A second one does not wait: through a small pooler
+  // it would hold the connection that the queue of the first needs.
   return await database.transaction(async (client) => {
     const { rows } = await client.query<{ mine: boolean }>(
       `select pg_try_advisory_xact_lock(hashtext('boat-mirror.schedule')) as mine`,
@@ -179,7 +179,7 @@ export async function applySchedule(
   })
 }
 
-/** A turn of the schedule, if it is due: asks for a run, or notes that nothing below the parent is due. Returns what was done. */
+/** Requests a run for a turn that is due, or records that nothing below its parent is due. Returns what was done. */
 export async function tick(
   context: SyncContext,
   name: string,
@@ -196,20 +196,20 @@ export async function tick(
     if (fresh) return 'fresh'
   }
   if (turn.hot && stream.dueBy !== undefined) return await tickMadeDue(context, stream)
-  // Before a complete sweep, which it would have to wait for, and in its own turn.
+  // The hot run is requested first: otherwise it would wait for the complete sweep.
   const hot = { stream: turn.stream, hot: true }
   const asksHot = windowsOf(stream) !== undefined && (await mayReadWindows(context, turn.stream))
   if (turn.hot && !asksHot) return 'waiting'
   if (asksHot && !(await isRequested(pool, hot)))
     await createRequest(pool, { trigger: 'schedule', streams: [turn.stream], full: false, hot: true })
-  // Until a first hot run has tried the windows, nobody knows how soon a list that was just read must be read again.
+  // Until a first hot run has tried the windows, it is unknown how soon the whole list must be read again.
   if (!turn.hot && asksHot !== 'first')
     await createRequest(pool, { trigger: 'schedule', streams: [turn.stream], full: false })
   log.debug({ event: 'tick', turn: name }, 'a turn is due')
   return 'asked'
 }
 
-/** Asks for a hot run of what a change made due; before a first complete run everything is due anyway. */
+/** Requests a hot run of the records that a change made due. Before a first complete run, everything is due anyway. */
 async function tickMadeDue(context: SyncContext, stream: StreamDef): Promise<'asked' | 'fresh' | 'waiting'> {
   const { pool } = context.database
   const known = (await listStreams(pool)).find((state) => state.stream === stream.name)
@@ -220,7 +220,7 @@ async function tickMadeDue(context: SyncContext, stream: StreamDef): Promise<'as
   return 'asked'
 }
 
-/** Windows are compared with what a complete sweep knows; where they are not honoured, they are tried again now and then. */
+/** Whether to read windows; they are compared with a complete sweep. If the API does not honour them, they are tried again later. */
 async function mayReadWindows({ database, clock }: SyncContext, stream: string): Promise<boolean | 'first'> {
   const { pool } = database
   const known = await readWindows(pool, stream)
@@ -240,7 +240,7 @@ async function isFresh(context: SyncContext, stream: StreamDef, parent: string):
   return true
 }
 
-/** On an empty mirror the first complete sync starts at once; a stream that was never read joins it. */
+/** Requests the first complete sync of the streams that were never read. */
 export async function requestFirstSync(database: Database, enabled: readonly string[]): Promise<boolean> {
   return await database.transaction(async (client) => {
     await client.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.first-sync'))`)

@@ -1,6 +1,5 @@
-// A worker in this process: runs the tasks that the queue wakes, creates wake-ups again that were lost, keeps the schedule.
-// `worker` runs it for good, `sync` runs the same and stops when its own request is done. An emptied Redis, a lost
-// notification or a stalled job costs seconds, never data.
+// A worker in this process: runs the tasks that the queue wakes, repeats lost wake-ups, and keeps the schedule. `sync` runs the same
+// until its own request is done. An emptied Redis, a lost notification or a stalled job costs seconds, never data.
 
 import type { Config } from '../config.ts'
 import { noteDatabaseTime } from '../database/database-clock.ts'
@@ -31,18 +30,15 @@ import {
 } from './queues.ts'
 import { applySchedule, honouredWindows, requestFirstSync, tick } from './schedule.ts'
 
-/**
- * Tasks at once in one process; their requests share the process's request concurrency. More tasks than requests only
- * make commits smaller and more; with only one, a long list would block everything else.
- */
+/** Tasks at once in one process. More tasks than concurrent requests only make more and smaller commits; one would let a long list block all. */
 const tasksFor = (concurrency: number): number => Math.min(4, Math.max(2, concurrency))
 const everySecondMs = 1_000
 const wokenAtOnce = 500
-/** An idle worker waits this long for a queue that refuses wake-ups, in milliseconds. */
+/** Milliseconds that an idle worker waits for a queue that refuses wake-ups. */
 const refusedAfterMs = 1_000
-/** A tick that is this late was lost, in seconds. */
+/** Seconds after which a tick counts as lost. */
 const lostAfterS = 5
-/** How often the database's time is noted, to see it set back. */
+/** How often the database's time is recorded, to notice that it was set back. */
 const noteTimeEveryMs = 60_000
 /** How often intervals are fitted to the budget again, and after a failure. */
 const fitEveryMs = 5 * 60_000
@@ -50,13 +46,13 @@ const fitAgainMs = 10_000
 const housekeepingEveryMs = 3_600_000
 
 export type SyncWorkerOptions = {
-  /** Everything a sync needs; `onTasks` is set by the worker. */
+  /** The worker sets `onTasks`. */
   readonly context: Omit<SyncContext, 'onTasks'>
   readonly backend: QueueBackend
   readonly log: Logger
-  /** An idle worker that finds tasks waiting this long does not wait for the queue any more, in milliseconds; 15,000 by default. */
+  /** Milliseconds after which an idle worker begins waiting tasks without the queue; 15,000 by default. */
   readonly neglectedAfterMs?: number
-  /** Lists found while there is room for tasks start immediately; jobs wake other workers for the rest. */
+  /** Begins lists at once while there is room for tasks; jobs wake other workers for the rest. */
   readonly beginsAtOnce?: boolean
 }
 
@@ -69,7 +65,7 @@ type RunningWorker = {
 
 type Wakeable = Awaited<ReturnType<typeof takeWakeable>>[number]
 
-/** The job that wakes a task: one per fencing number, so that a wake-up that still waits is not doubled. */
+/** The job that wakes a task. Its id has the fence, so that there is one wake-up for each claim. */
 const jobOf = ({ id, fence, priority }: Wakeable): Parameters<JobQueue['addBulk']>[0][number] => ({
   name: 'task',
   data: { taskId: id } satisfies SyncJob,
@@ -124,12 +120,12 @@ export async function startSyncWorker({
   }
   const opening = backend.openQueue(syncQueue)
   let isRefused = false
-  /** Makes sure that these tasks get started, in this order. */
+  /** Starts these tasks, in this order: some here, the others through jobs. */
   const wake = async (tasks: readonly Wakeable[]): Promise<void> => {
-    // Details are shared with other workers from the first one on: those that a worker begins, it also gets as jobs.
+    // Only lists begin here. Details are shared with other workers from the start.
     const lists = tasks.filter(({ priority }) => priority < mostUrgentDetail).length
     const own = beginsAtOnce ? Math.min(lists, Math.max(0, tasksAtOnce - running)) : 0
-    // Requested refreshes do not wait for a free place: sweeps may hold the places for minutes.
+    // Requested refreshes do not wait for a free place, which sweeps may hold for minutes.
     const urgent = tasks.filter(({ priority }) => priority === priorities.asked).length
     const begun = Math.max(own, Math.min(urgent, tasksAtOnce))
     for (const { id } of tasks.slice(0, begun)) begin(id)
@@ -216,10 +212,10 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
   const { database } = context
   const queue: JobQueue = await backend.openQueue(scheduleQueue)
   let fitAt = 0
-  /** The windows that were known to be honoured when intervals were fitted last. */
+  /** The honoured windows when intervals were last fitted. */
   let fittedTo = ''
   const fit = async (): Promise<void> => {
-    // A list whose windows are honoured is read as a whole less often, from the moment that is known.
+    // A list whose windows are honoured is read as a whole less often.
     const honoured = (await honouredWindows(database)).join()
     if (performance.now() < fitAt && honoured === fittedTo) return
     fittedTo = honoured
@@ -229,7 +225,7 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
     await queue.setGlobalConcurrency(1)
     fitAt = isApplied ? performance.now() + fitEveryMs : 0
   }
-  // Turns that fell due while no worker ran come first, the longest overdue before the others.
+  // Turns that fell due while no worker ran, the longest overdue first.
   for (const turn of await overdueTurns(database.pool, 0)) await tick({ ...context, onTasks: () => {} }, turn, log)
   const first = await requestFirstSync(database, streamsToRead([], config))
   if (first) log.info({ event: 'first_sync' }, 'the mirror is empty or incomplete: the first complete sync starts')
@@ -303,7 +299,7 @@ export async function workOn<T>(
   }
 }
 
-/** A sync. */
+/** Requests a sync, and works on it. */
 export const syncNow = <T>(
   options: SyncWorkerOptions,
   wanted: Wanted,

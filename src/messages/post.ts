@@ -1,5 +1,5 @@
-// Posts a message to one address: proxies as for the API, no redirects, one time limit for the whole, the answer's
-// body is discarded. The result is a value in our own words, which quotes neither the address nor the answer.
+// Posts a message to one address: proxies as for the API, no redirects, one time limit. The body of the answer is discarded, and errors
+// quote neither the address nor the answer.
 
 import { createHash } from 'node:crypto'
 import type { Dispatcher } from 'undici'
@@ -11,13 +11,13 @@ import { backoffMs } from '../clock.ts'
 import type { ProxySettings } from '../config.ts'
 import { shownReceiver } from '../text.ts'
 
-/** Milliseconds from the first byte to the last of the answer's head; less than what is left of a lease. */
+/** Milliseconds for the whole call; less than the rest of a lease. */
 const timeLimitMs = 20_000
 const connectTimeoutMs = 5_000
 const backoff = { firstMs: 1_000, longestMs: 300_000 }
 /** A receiver that answered 410 is tried once an hour. */
 const goneMs = 3_600_000
-/** Of an answer's body so much is received and thrown away, in bytes. */
+/** Bytes of an answer's body that are received and discarded. */
 const bodyLimit = 64_000
 
 /** Identifies an address without storing it. */
@@ -25,7 +25,7 @@ export const fingerprint = (address: string): string => createHash('sha256').upd
 
 /** Where messages go. */
 type Receiver = {
-  /** The setting that holds the address: `WEBHOOK_URL`. */
+  /** The setting of the address, for example `WEBHOOK_URL`. */
   readonly variable: string
   readonly address: string
   readonly proxies: ProxySettings
@@ -42,10 +42,7 @@ type Post = {
   close(): Promise<void>
 }
 
-/**
- * Milliseconds to the next attempt after so many consecutive failures, this one included: 1 s, 2 s, 4 s … up to 5 min, and up
- * to a half less by `random`; never less than the receiver asked for (`Retry-After`).
- */
+/** Milliseconds to the next attempt after consecutive failures: 1 s, 2 s, 4 s … up to 5 min, up to a half less; at least `Retry-After`. */
 export function nextPostMs(
   { status, retryAfterMs }: Pick<PostResult & { kind: 'failed' }, 'status' | 'retryAfterMs'>,
   failures: number,
@@ -54,7 +51,7 @@ export function nextPostMs(
   return Math.max(retryAfterMs, status === 410 ? goneMs : backoffMs(failures, backoff, random))
 }
 
-/** Opens no connection before the first message. */
+/** Prepares calls to a receiver. Opens no connection before the first message. */
 export function createPost({ variable, address, proxies }: Receiver, limitMs = timeLimitMs): Post {
   const url = new URL(address)
   const proxy = proxyFor(url.origin, proxies)

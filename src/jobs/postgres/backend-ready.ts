@@ -1,4 +1,4 @@
-// Nothing of BullMQ is used before it proved to be ready: a guard for defects measured in its Postgres backend.
+// Waits until an object of BullMQ is ready: a guard for defects measured in its Postgres backend.
 
 import { backoffMs, sleep, withDeadline } from '../../clock.ts'
 import { sqlStateOf } from '../../database/sql-states.ts'
@@ -8,10 +8,10 @@ import type { BackendOptions } from '../queues.ts'
 
 const backoff = { firstMs: 200, longestMs: 2_000 }
 const quietMs = 5_000
-/** BullMQ waits for ever for a backend that is gone; a process with nothing left to do does not, in milliseconds. */
+/** Milliseconds to wait for a close. BullMQ would wait forever for a backend that is gone. */
 const closeMs = 10_000
 
-/** Says the same error once in five seconds. */
+/** Logs the same error once in five seconds. */
 export function quietly(log: Logger): (error: Error) => void {
   const isNew = atMostEvery(quietMs)
   return (error) => {
@@ -20,12 +20,12 @@ export function quietly(log: Logger): (error: Error) => void {
   }
 }
 
-/** Classes of SQLSTATE that no waiting cures: authorization, database and schema names, syntax or access rule. */
+/** Classes of SQLSTATE that are permanent: authorization, database and schema names, syntax or access rule. */
 const refusals: ReadonlySet<string> = new Set(['28', '3D', '3F', '42'])
 
 /** An error of the queue on Postgres, in our own codes. */
 export function postgresQueueError(error: unknown): BoatMirrorError {
-  // BullMQ's own errors carry no SQLSTATE; those about the schema it finds are named so.
+  // BullMQ's own errors have no SQLSTATE.
   const refused =
     refusals.has((sqlStateOf(error) ?? '').slice(0, 2)) || (error instanceof Error && error.name.startsWith('Schema'))
   return new BoatMirrorError(
@@ -40,7 +40,7 @@ export function postgresQueueError(error: unknown): BoatMirrorError {
   )
 }
 
-/** Tries until it works, patience runs out or the backend refuses for good. Each try uses new objects: a failed one stays failed (BullMQ 6.7). */
+/** Tries until it works, the time is over, or the backend refuses. Each try makes a new object: a failed one stays failed (BullMQ 6.7). */
 export async function untilReady<T extends { close(force?: boolean): Promise<void> }>(
   toFailure: (error: unknown) => BoatMirrorError,
   options: BackendOptions,
@@ -65,7 +65,7 @@ export async function untilReady<T extends { close(force?: boolean): Promise<voi
   }
 }
 
-/** Lets `close` wait no longer than `closeMs`: what the backend did not hear of, it finds out by its own time limits. */
+/** Lets `close` wait at most `closeMs`. */
 function endingInTime<T extends { close(force?: boolean): Promise<void> }>(opened: T, log: Logger): T {
   const close = opened.close.bind(opened)
   opened.close = (force) =>

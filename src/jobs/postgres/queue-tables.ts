@@ -1,4 +1,4 @@
-// BullMQ's own tables on Postgres, made ahead so that a role without CREATE can work; and the queue's own pool.
+// BullMQ's own tables on Postgres, and the queue's pool.
 
 import { EventEmitter } from 'node:events'
 import {
@@ -25,7 +25,7 @@ import { quietly } from './backend-ready.ts'
 
 export const schema = 'bullmq'
 
-/** True when BullMQ's tables are of this version and each of our queues has its sequence (named by BullMQ 6.7). */
+/** Whether BullMQ's tables have this version, and each of our queues its sequence (named by BullMQ 6.7). */
 async function isQueueMigrated(client: pg.Pool): Promise<boolean> {
   try {
     if ((await assertSchemaCompatibility(client, schema)) !== LATEST_SCHEMA_VERSION) return false
@@ -42,8 +42,7 @@ async function isQueueMigrated(client: pg.Pool): Promise<boolean> {
 }
 
 /**
- * Creates BullMQ's own tables, and the sequences of our queues, so that a role without CREATE can work. Comes after the
- * mirror's own schema; what is there already is kept.
+ * Creates BullMQ's tables and the sequences of our queues, so that a role without CREATE can work. Existing ones are kept.
  * @throws BoatMirrorError DATABASE_*, QUEUE_REFUSED, saying that it may be repeated; the signal's reason.
  */
 export async function migrateQueue(databaseUrl: string, log: Logger, signal?: AbortSignal): Promise<void> {
@@ -64,7 +63,7 @@ export async function migrateQueue(databaseUrl: string, log: Logger, signal?: Ab
 
 /** @returns false when there was nothing to do. */
 async function migrateTables(url: string, log: Logger, signal: AbortSignal | undefined): Promise<boolean> {
-  // One migrates, one looks what it waits for.
+  // One connection migrates, one looks for locks.
   const database = openDatabase({ url, applicationName: 'boat-mirror migrate', max: 2, log, statementTimeoutMs: 0 })
   const { pool } = database
   try {
@@ -79,11 +78,11 @@ async function migrateTables(url: string, log: Logger, signal: AbortSignal | und
   }
 }
 
-/** Default privileges give nobody more or less here, either: see `schema/roles.ts`. */
+/** The rights do not depend on default privileges: see `schema/roles.ts`. */
 const queueRights = `${withoutDefaults([schema])} grant execute on all functions in schema ${schema} to public`
 
 async function makeSequences(databaseUrl: string, log: Logger, signal: AbortSignal | undefined): Promise<void> {
-  // The mode that works behind any pooler: these few commands do not need the faster one.
+  // This mode works behind any pooler.
   const pool = bullPool({ databaseUrl, log, pooling: 'transaction' }, 2)
   try {
     for (const name of queueNames) {
@@ -111,7 +110,7 @@ type BullPool = {
   end(): Promise<void>
 }
 
-/** The queue's own pool, as BullMQ uses it, which looks for its functions on the search path. */
+/** The queue's own pool. BullMQ finds its functions on the search path. */
 export function bullPool(
   { databaseUrl, log, pooling }: Pick<BackendOptions, 'databaseUrl' | 'log' | 'pooling'>,
   max: number,
@@ -132,22 +131,21 @@ export function bullPool(
   }
 }
 
-/** BullMQ types pg's pool with an interface whose overloads pg's types do not match. */
+/** BullMQ's type of a pool does not match pg's types. */
 const directly = (pool: pg.Pool): Pick<PgPool, 'query' | 'connect'> =>
   ({ query: pool.query.bind(pool), connect: () => pool.connect() }) as unknown as PgPool
 
-/** Statements of BullMQ's listening connection, all of which set something for as long as a session lasts (BullMQ 6.7). */
+/** Statements of BullMQ's listening connection that change its session (BullMQ 6.7). */
 const sessionState = /^(LISTEN |SELECT set_config\()/m
 
 /**
- * A pool as BullMQ may use it behind a transaction pooler; directly on Postgres it would only be slower. Nothing set
- * on a connection lasts longer than a transaction there, and notifications do not arrive: each command runs in a
- * transaction that sets the search path, and workers poll instead of listening.
+ * A pool for BullMQ behind a transaction pooler, where settings of a session are lost and notifications do not arrive: each command runs
+ * in a transaction that sets the search path, and workers poll.
  */
 function throughPooler(pool: pg.Pool): Pick<PgPool, 'query' | 'connect'> {
   const query = (text: string, values: readonly unknown[] = []): Promise<PgQueryResult> =>
     inTransaction(pool, (client) => client.query(text, [...values]))
-  // In place of the connection that BullMQ keeps for itself, to listen: it holds none, and hears nothing.
+  // Replaces the connection on which BullMQ listens.
   const connect = async (): Promise<PgPoolClient> =>
     Object.assign(new EventEmitter(), {
       query: async (text: string, values?: readonly unknown[]) =>

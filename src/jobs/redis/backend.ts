@@ -19,20 +19,17 @@ import { keptMs, probeRedis, redisError } from './probe.ts'
 
 type Closable = { close(force?: boolean): Promise<void> }
 
-/** A try that is not answered within this is given up, and another one made. */
+/** Milliseconds after which a try without an answer is repeated. */
 const longestTryMs = 10_000
-/** A connection in use answers within this time, in milliseconds. */
+/** Milliseconds within which a connection in use must answer. */
 const ownAnswerMs = 2_000
 
 export function redisBackend(options: BackendOptions, url: string): QueueBackend {
   const onError = quietly(options.log)
   const connections = new Set<Redis>()
-  /**
-   * `waits`: commands wait for a lost connection, as a worker's do; a queue's commands fail instead, and its caller
-   * tries again.
-   */
+  /** `waits`: commands wait for a lost connection, as a worker needs it. The commands of a queue fail, and its caller retries. */
   const connect = (waits: boolean): Redis => {
-    // A blocking read waits at most 10 s, so 20 s of silence is a dead link.
+    // A blocking read waits at most 10 s, so 20 s of silence means a dead connection.
     const redis = sayingItsEnd(
       new Redis(url, {
         maxRetriesPerRequest: null,
@@ -48,7 +45,7 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
     connections.add(redis)
     return redis
   }
-  /** BullMQ leaves a connection that it was given open: it ends with what uses it, also with a try that failed. */
+  /** Closes the connection with its user, also after a failed try: BullMQ leaves a given connection open. */
   const withConnection = <T extends Closable>(redis: Redis, open: (connection: Redis) => T): T => {
     const opened = open(redis)
     const close = opened.close.bind(opened)
@@ -89,7 +86,7 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
         answered,
       ).then((worker) => running(worker, onError)),
     ping: async () => {
-      // The connections that are used, too: a new one may lead to another Redis.
+      // Also on the connections in use: a new one may lead to another Redis.
       const writes = [...connections].map(async (own) => {
         if (own.status !== 'ready') throw new Error('Connection is closed.')
         await withDeadline(own.set(`${options.prefix}:check:own`, '1', 'PX', keptMs), ownAnswerMs)
@@ -107,14 +104,13 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
 }
 
 /**
- * A client that disconnects between two attempts to connect emits no end (ioredis 6.0), and a worker that waits for
- * that end never closes. One more attempt, given up immediately, emits it. So do copies, which BullMQ makes for
- * itself.
+ * A client that disconnects between two attempts to connect emits no end (ioredis 6.0), for which a closing worker waits. One more
+ * attempt, aborted at once, emits it. The same holds for the copies that BullMQ makes.
  */
 function sayingItsEnd(redis: Redis): Redis {
   const disconnect = redis.disconnect.bind(redis)
   redis.disconnect = (reconnect) => {
-    if (redis.status === 'reconnecting' && reconnect !== true) redis.connect().catch(() => undefined) // given up below
+    if (redis.status === 'reconnecting' && reconnect !== true) redis.connect().catch(() => undefined) // aborted below
     disconnect(reconnect)
   }
   const duplicate = redis.duplicate.bind(redis)

@@ -1,5 +1,5 @@
-// Does this Redis do what the queue needs? Tried on a separate connection: INFO, a write and its deletion, scripts,
-// every kind of value BullMQ uses, a blocking read. A refusal is reported as a cause with its remedy.
+// Tests whether a Redis can hold the queue, on a separate connection: INFO, writes of every kind of value that BullMQ uses, scripts, a
+// blocking read. A refusal is reported with its cause and remedy.
 
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
@@ -9,7 +9,7 @@ import { BoatMirrorError, type ErrorCode, messageOf } from '../../errors.ts'
 
 /** From the first byte to the last answer, in milliseconds. */
 const patienceMs = 5_000
-/** What a try leaves behind where it is cut off, in milliseconds. */
+/** Milliseconds after which keys of an interrupted test expire. */
 export const keptMs = 60_000
 
 /** One write of each kind of value that BullMQ's scripts use. Outside of a script, Redis names the command that it forbids. */
@@ -25,14 +25,14 @@ const script = "return redis.call('INCR', KEYS[1])"
 
 type RedisFacts = { readonly evictionPolicy: string | null }
 
-/** Tries everything under `prefix` once. @throws BoatMirrorError QUEUE_UNREACHABLE or QUEUE_REFUSED, with the cure */
+/** Runs the test once, with keys under `prefix`. @throws BoatMirrorError QUEUE_UNREACHABLE or QUEUE_REFUSED, with a remedy */
 export async function probeRedis(url: string, prefix: string): Promise<RedisFacts> {
   const redis = new Redis(url, {
     lazyConnect: true,
     maxRetriesPerRequest: 1,
     retryStrategy: () => null,
     connectTimeout: patienceMs,
-    enableReadyCheck: false, // it hides a Redis that still loads
+    enableReadyCheck: false, // it would hide a Redis that is still loading
   })
   let reason: unknown
   redis.on('error', (error) => (reason ??= error))
@@ -48,7 +48,7 @@ export async function probeRedis(url: string, prefix: string): Promise<RedisFact
 async function tryAll(redis: Redis, prefix: string): Promise<RedisFacts> {
   await redis.connect()
   await redis.ping()
-  // The client stays in database 0 where it could not change to the wanted one.
+  // The client stays in database 0 if it could not change to the wanted one.
   await redis.select(redis.options.db ?? 0)
   const info = await redis.info()
   const keyOf = (name: string): string => `${prefix}:check:${name}`

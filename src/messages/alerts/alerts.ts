@@ -1,5 +1,5 @@
-// Posts a message to ALERT_URL when a condition that needs attention starts, and when it ends. One worker at a time
-// checks and sends. The database stores what was sent, so that it is sent once.
+// Posts a message to ALERT_URL when a condition that needs attention starts, and when it ends. One worker at a time checks and sends. The
+// database stores sent conditions, so that each is sent once.
 
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
@@ -16,12 +16,12 @@ import { createPost, fingerprint, nextPostMs } from '../post.ts'
 import { type Condition, createDatabaseWatch, decide, type Subject, subjectKey } from './debounce.ts'
 import { bodyFor, messagesOf } from './message.ts'
 
-/** A status costs several queries, and an alert may be some seconds late. */
+/** A status costs several queries, and an alert may be a few seconds late. */
 const checkEveryMs = 15_000
 
 type AlertsOptions = {
   readonly url: string
-  /** Whose mirror it is, as the messages say: the API's host. */
+  /** The API's host, which identifies the mirror in messages. */
   readonly place: string
   readonly proxies: Config['api']['proxies']
   readonly database: Database
@@ -40,7 +40,7 @@ export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
   const post = createPost({ variable: 'ALERT_URL', address: url, proxies: options.proxies })
   const owner = processLife()
   const address = fingerprint(url)
-  /** Of several workers without a database, the one that sent the other alerts sends this one, too. */
+  /** If the database is down, the worker that sent the last alerts sends this one, too. */
   let isSender = false
 
   /** Sends message after message, until one is not accepted. */
@@ -123,10 +123,7 @@ export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
   }
 }
 
-/**
- * Each subject once, because several transactions may hold the feed back. The name of a field is the API's text, and
- * is not stored.
- */
+/** Each subject once. The name of a field is text of the API, and is not stored. */
 const subjectsOf = (attention: readonly AttentionItem[]): readonly Subject[] => {
   const subjects = attention.flatMap(({ kind, about }): Subject[] => {
     if (about.length === 0) return [{ kind, about: '' }]
@@ -138,7 +135,7 @@ const subjectsOf = (attention: readonly AttentionItem[]): readonly Subject[] => 
 
 async function readConditions(client: Parameters<typeof storedConditions>[0]): Promise<readonly Condition[]> {
   const rows = await storedConditions(client)
-  // A kind unknown to this version is left to another version.
+  // Another version may have stored kinds that this one does not know.
   return rows.flatMap(({ kind, ...rest }) => (isAlertKind(kind) ? [{ kind, ...rest }] : []))
 }
 

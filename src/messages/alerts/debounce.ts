@@ -1,5 +1,5 @@
-// When a condition is sent as started, and when as ended: both after two minutes without change, so that flicker is
-// never sent. Pure.
+// Decides when a condition is sent as started or ended: after two minutes without change, so that flicker is never sent. And remembers
+// an unavailable database, which cannot be stored there.
 
 import type { AlertKind } from '../../inspect/attention-kinds.ts'
 
@@ -13,7 +13,7 @@ export type Condition = Subject & {
   readonly since: Date
   /** The receiver accepted the message about its start. */
   readonly told: boolean
-  /** Since when it is not there any more; null: it is there. */
+  /** Since when it is gone; null: it is present. */
   readonly goneSince: Date | null
 }
 
@@ -27,13 +27,13 @@ type Decision = {
 /** Equal for two records of the same condition. */
 export const subjectKey = ({ kind, about }: Subject): string => `${kind} ${about}`
 
-/** What follows from what was known and what is there now. */
+/** Compares the known conditions with the present ones. Pure. */
 export function decide(known: readonly Condition[], present: readonly Subject[], now: Date): Decision {
   const there = new Set(present.map(subjectKey))
   const before = new Set(known.map(subjectKey))
   const kept = known.flatMap((condition): Condition[] => {
     if (there.has(subjectKey(condition))) return [{ ...condition, goneSince: null }]
-    // New fields are an event that never ends. A condition whose start was not sent does not end either.
+    // New fields are an event without an end. A condition whose start was not sent has no end to send.
     if (!condition.told || condition.kind === 'fields') return []
     return [{ ...condition, goneSince: condition.goneSince ?? now }]
   })
@@ -52,7 +52,7 @@ export function decide(known: readonly Condition[], present: readonly Subject[],
 /** Sends these conditions; false: the receiver did not accept the message. */
 type Tell = (conditions: readonly Condition[], state: 'begun' | 'over') => Promise<boolean>
 
-/** Makes the look: called with whether the database is out at this moment. */
+/** Creates a function to call with whether the database is down now. */
 export function createDatabaseWatch(tell: Tell): (isOut: boolean, now: Date) => Promise<void> {
   let known: readonly Condition[] = []
   return async (isOut, now) => {

@@ -1,5 +1,5 @@
-// The messages of alerts: one for all conditions of one kind that started, or ended. Our words, names of streams and
-// consumers, counts, ids; never text of the API or a receiver. Pure.
+// The messages of alerts: one for all conditions of a kind that started, or ended. They have our own words, names of streams and
+// consumers, counts and ids; never text of the API or of a receiver. Pure.
 
 import { findStream } from '../../catalog/catalog.ts'
 import { duration } from '../../format.ts'
@@ -23,11 +23,11 @@ type AlertMessage = {
 }
 
 const namesShown = 8
-/** What helps with what only a worker notices. */
+/** The commands for conditions that only a worker notices. */
 const workersOwn = ['boat-mirror check']
 
 type Situation = {
-  /** Whose mirror it is: the API's host. */
+  /** The API's host. */
   readonly place: string
   readonly attention: readonly AttentionItem[]
   readonly now: Date
@@ -65,13 +65,13 @@ function messageOf(
   return { text, kind, state, stream, since, details: { about, commands } }
 }
 
-/** Names that may be sent. A field's own name is the API's text: its stream is named. */
+/** Names that may be sent. The name of a field is text of the API, so its stream is named. */
 function namesOf(kind: AlertKind, conditions: readonly Condition[]): readonly string[] {
   const names = conditions.map(({ about }) => (kind === 'fields' ? (about.split('.')[0] ?? '') : about))
   return [...new Set(names.filter((name) => name !== ''))]
 }
 
-/** The commands that a page shows for these; of many, those of the first. */
+/** The commands of the first of these items. */
 function commandsFor(
   kind: AlertKind,
   about: readonly string[],
@@ -93,7 +93,7 @@ export const testMessage = (place: string, now: Date): AlertMessage => ({
   details: { about: [], commands: [] },
 })
 
-/** Addresses of Teams' workflows accept only Adaptive Cards. */
+/** Workflows of Teams accept only Adaptive Cards. */
 const isTeams = (address: string): boolean =>
   /(^|\.)(logic\.azure\.com|api\.powerplatform\.com|powerautomate\.com|webhook\.office\.com)$/.test(
     new URL(address).hostname,

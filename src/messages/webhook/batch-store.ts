@@ -1,5 +1,5 @@
-// The batch that is on its way: stored before it is sent, so that a repeat is the same message, and removed in the transaction
-// that acknowledges its changes. It belongs to the place where the consumer stood: who resets the consumer ends it.
+// The batch in flight. It is stored before it is sent, so that a repeat is the same message, and removed in the transaction that
+// acknowledges its changes. It belongs to the consumer's position: a reset of the consumer ends it.
 
 import { randomUUID } from 'node:crypto'
 import type { PoolClient } from 'pg'
@@ -14,7 +14,7 @@ export type StoredBatch = {
   readonly id: string
   readonly changes: number
   readonly body: string
-  /** Where the consumer stood; null: at the start. */
+  /** The consumer's position before it; null: the start. */
   readonly afterCursor: string | null
   readonly endCursor: string
 }
@@ -22,22 +22,19 @@ export type StoredBatch = {
 /** The webhook-id of a new call. */
 export const newMessageId = (): string => `msg_${randomUUID().replaceAll('-', '')}`
 
-/**
- * `lost`: the consumer has lost changes, and you must reset it. `skipped`: the changes read were not for the
- * receiver.
- */
+/** `lost`: the consumer has lost changes and must be reset. `skipped`: the changes were not for the receiver. */
 type Next = { readonly kind: 'batch'; readonly batch: StoredBatch } | { readonly kind: 'lost' | 'skipped' | 'nothing' }
 
 type Batching = {
   readonly selection: Selection
   readonly most?: number
-  /** A process whose rules are no longer those of the database stores no batch. */
+  /** Refuses to store a batch under outdated rules for personal data. */
   readonly privacy?: Pick<Privacy, 'assertCurrent'> | undefined
 }
 
 /**
- * The batch to send next: the one on its way, else a new one of at most `most` changes, stored. A consumer that is not there
- * is registered at the end of the feed.
+ * The batch to send next: the one in flight, else a new one of at most `most` changes. Registers a missing consumer at the end of the
+ * feed.
  * @throws BoatMirrorError LEASE_LOST, PRIVACY_DIFFERS
  */
 export async function nextBatch(
@@ -69,8 +66,7 @@ async function makeBatch(
 ): Promise<Next> {
   // Erasing a person waits here, or has finished before the log is read (mirror/redact.ts).
   await holdLease(client, lease)
-  // Who sets the consumer back waits until the batch is stored, or has done it before the log is read: a batch of what comes
-  // after one place would pass for that of another.
+  // A reset of the consumer waits until the batch is stored, or is done before the log is read: a batch belongs to one position.
   const { rows } = await client.query<{ now: Date; after: string | null }>(
     `select clock_timestamp() as now, '1.' || epoch || '.' || xid || '.' || seq as after
      from sync.consumer_positions where name = $1 for update`,
@@ -90,7 +86,7 @@ async function makeBatch(
     return { kind: 'skipped' }
   }
   const id = newMessageId()
-  // What is there belongs to a place where the consumer no longer stands.
+  // A stored batch belongs to an earlier position.
   await client.query(
     `insert into sync.webhook_batch (id, after_cursor, end_cursor, changes, body) values ($1, $2, $3, $4, $5)
      on conflict (only_one) do update set id = excluded.id, after_cursor = excluded.after_cursor,
@@ -101,8 +97,8 @@ async function makeBatch(
 }
 
 /**
- * Acknowledges what the receiver has accepted. Where the batch was given up meanwhile (a person was erased, the
- * consumer was reset, another worker sends), nothing is acknowledged: its changes are sent again, as another message.
+ * Acknowledges an accepted batch. If it was given up meanwhile (a person was erased, the consumer was reset, another worker sends), its
+ * changes are sent again, as another message.
  */
 export async function acknowledge(database: Database, lease: Lease, batch: StoredBatch): Promise<void> {
   await database.transaction(async (client) => {
@@ -117,7 +113,7 @@ export async function acknowledge(database: Database, lease: Lease, batch: Store
   })
 }
 
-/** Gives a batch up that is too large for the receiver: the next one is another message. */
+/** Gives up a batch that is too large for the receiver. The next one is another message. */
 export async function giveUp(database: Database, { id }: StoredBatch): Promise<void> {
   await database.pool.query('delete from sync.webhook_batch where id = $1', [id])
 }

@@ -1,22 +1,22 @@
-// What one call of a webhook carries: changes in the feed's order, up to a number and a size; the call that tests a receiver;
-// and their signatures by Standard Webhooks. Pure.
+// The content of a webhook call: which changes may be sent, how many fit, the call that tests a receiver, and signatures by Standard
+// Webhooks. Pure.
 
 import { Webhook } from 'standardwebhooks'
 import { holdsPerson, streams } from '../../catalog/catalog.ts'
 import { changeText, type FeedEntry } from '../../mirror/follow.ts'
 
-/** Changes in one call at most: few enough that a receiver handles them within its time limit. */
+/** The most changes in one call: a receiver must handle them within its time limit. */
 export const batchSize = 100
 /** Bytes of a body, unless a single change is larger: queues and functions behind a receiver accept at most 256 kB. */
 export const bodyLimit = 256_000
 
-/** An entry of the feed; without `diff` it is not for the receiver. */
+/** An entry of the feed; `diff` null: it is not for the receiver. */
 export type ReadEntry = Omit<FeedEntry, 'diff'> & { readonly diff: string | null }
 
 type Batch = {
-  /** The last entry it stands for, those included that are not for the receiver. */
+  /** The last entry that it covers, also if that is not for the receiver. */
   readonly endCursor: string
-  /** 0: nothing of what was read is for the receiver, and nothing is sent. */
+  /** 0: nothing is sent. */
   readonly changes: number
   readonly body: string
 }
@@ -24,7 +24,7 @@ type Batch = {
 const bodyOf = (type: string, madeAt: Date, changes: readonly string[]): string =>
   `{"type":"${type}","timestamp":"${madeAt.toISOString()}","data":{"changes":[${changes.join(',')}]}}`
 
-/** The batch of the first of these entries. @throws Error when there are none: a slip in our own code */
+/** Makes a batch of the first of these entries. @throws Error if there are none */
 export function batchOf(entries: readonly ReadEntry[], madeAt: Date): Batch {
   const texts: string[] = []
   let bytes = Buffer.byteLength(bodyOf(changed, madeAt, []))
@@ -45,10 +45,10 @@ export function batchOf(entries: readonly ReadEntry[], madeAt: Date): Batch {
 
 const changed = 'mirror.changed'
 
-/** The body of `webhook test`: a call without changes, so that a receiver does nothing but verify it. */
+/** The body of `webhook test`: a call without changes. */
 export const testBody = (madeAt: Date): string => bodyOf('mirror.test', madeAt, [])
 
-/** The headers of one attempt; time and signatures are the attempt's own. Each secret signs: a receiver knows one of them. */
+/** The headers of one attempt. Each secret signs, because a receiver knows one of them. */
 export function signedHeaders(
   secrets: readonly string[],
   { id, body }: { readonly id: string; readonly body: string },

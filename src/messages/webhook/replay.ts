@@ -1,6 +1,5 @@
-// Sends again what was sent, by setting the webhook's consumer back. The sending worker continues from there, call
-// after call, so nothing is sent beside live delivery; a batch in flight belongs to the former position and is not
-// acknowledged.
+// Sends earlier changes again, by setting the webhook's consumer back. The sending worker continues from there. A batch in flight belongs
+// to the former position, and is not acknowledged.
 
 import type { Database } from '../../database/database.ts'
 import type { Queryable } from '../../database/sql.ts'
@@ -12,7 +11,7 @@ import { placeBefore } from '../../mirror/webhook-deliveries.ts'
 
 const deliveriesCommand = 'boat-mirror webhook deliveries'
 
-/** The cursor that a place stands for; null: the start. @throws BoatMirrorError NOT_FOUND for a call that is not kept */
+/** The cursor of a place; null: the start. @throws BoatMirrorError NOT_FOUND for a call that is not kept */
 async function cursorOf(db: Queryable, place: string): Promise<string | null> {
   if (!place.startsWith('msg_')) return place === 'start' ? null : place
   const cursor = await placeBefore(db, place)
@@ -24,7 +23,7 @@ async function cursorOf(db: Queryable, place: string): Promise<string | null> {
 
 /**
  * Locks the consumer, so that no batch is made or acknowledged meanwhile.
- * @returns whether the changes after the cursor were not sent yet; false for a consumer that has lost changes
+ * @returns whether the changes after the cursor are unsent; false for a consumer that has lost changes
  * @throws BoatMirrorError NOT_FOUND for an unknown consumer
  */
 async function liesAhead(db: Queryable, cursor: string | null): Promise<boolean> {

@@ -1,6 +1,5 @@
-// Posts the changes of the mirror to WEBHOOK_URL in batches. The next batch leaves when the receiver has accepted the one
-// before, so that no change overtakes another. Delivery is at least once: a batch without acknowledgement is sent again with
-// the same id.
+// Posts the changes of the mirror to WEBHOOK_URL in batches. The next batch is sent after the receiver has accepted the previous one, so
+// that changes stay in order. Delivery is at least once: a batch without acknowledgement is sent again with the same id.
 
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config.ts'
@@ -24,13 +23,12 @@ type WebhookOptions = {
   readonly streams: readonly string[] | null
   readonly proxies: Config['api']['proxies']
   readonly database: Database
-  /** Where NOTIFY is heard; null: nowhere, then changes are found within a second. */
+  /** Where NOTIFY arrives; null: nowhere, then changes are found within a second. */
   readonly listenUrl: string | null
-  /** What receivers compare a message's time with. */
   readonly clock: Clock
   readonly log: Logger
   readonly privacy?: Privacy | undefined
-  /** Of one call, in milliseconds; 20,000 by default, which a lease allows for. */
+  /** Milliseconds for one call; 20,000 by default. */
   readonly timeLimitMs?: number
 }
 
@@ -46,7 +44,7 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
   const post = createPost({ variable: 'WEBHOOK_URL', address: url, proxies: options.proxies }, options.timeLimitMs)
   const owner = processLife()
   const address = fingerprint(url)
-  /** Halved for a receiver that finds a body too large, and doubled again with what it takes. */
+  /** Halved after 413, and doubled after an accepted batch. */
   let most = batchSize
   let isLost = false
 
@@ -103,7 +101,7 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
     }
   }
 
-  // Changes behind a transaction that has ended meanwhile send no notification: the next run finds them.
+  // The end of a transaction that held changes back sends no notification; the next run finds the changes.
   const sending = service('sending the webhook', checkEveryMs, runOnce, {
     log,
     atEnd: () => giveLeaseBack(database.pool, 'webhook', owner),
