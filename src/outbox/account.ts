@@ -8,8 +8,7 @@ import { codeIn, isFinal, type Outcome } from './outcome.ts'
 import { isAbsent, rootOf } from './reads.ts'
 
 /**
- * Whether the API answers this account, by a read of the rental or user, else of the first of their list. Where one of them
- * answers, a 403 was the refusal of one request.
+ * Whether the API answers this account: reads the rental or user, else the first of their list. If it does, a 403 refused one request.
  * @throws ApiError when neither answers, and not because of the account.
  */
 export async function answersAccount({ context, change, signal }: Delivery): Promise<boolean> {
@@ -34,16 +33,16 @@ async function isAnswered(read: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** How long is waited for an account that is refused, in milliseconds: a token may be on its way to being replaced. */
+/** Milliseconds to wait for a refused account: its token may be about to be replaced. */
 const patienceMs = 30_000
 
-/** What the API answers by which it refuses an account: changes that meet it are held. */
+/** Codes that may refuse the account. Their changes are held. */
 const accountCodes: ReadonlySet<string | undefined> = new Set([
   ...['API_UNAUTHORIZED', 'API_FORBIDDEN', 'API_REJECTED'],
   'API_QUOTA_USED',
 ])
 
-/** How the API refuses the account, as this outcome shows it; null: it shows nothing of the kind. */
+/** The refusal of the account in an outcome; null: there is none. */
 function refusalIn(outcome: Outcome): string | null {
   const isHeld = (outcome.kind === 'retry' && outcome.leaveOut === undefined) || outcome.kind === 'verify'
   return isHeld && accountCodes.has(codeIn(outcome.error)) ? outcome.error : null
@@ -54,7 +53,7 @@ export function createRefusals(now: () => number = () => performance.now()): {
   note(outcome: Outcome): void
   /** Changes were not started, for this reason. */
   hold(error: string): void
-  /** The last refusal, where nothing else has been heard of for longer than is waited; else null. */
+  /** The last refusal, if there were only refusals for longer than the patience; else null. */
   overdue(): string | null
 } {
   let seen: { readonly since: number; readonly lastAt: number; readonly error: string } | null = null

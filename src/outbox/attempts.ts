@@ -1,4 +1,4 @@
-// When a change goes again: backoff with jitter, the wait before a lost create may be sent again, deadlines. Pure.
+// When a change is sent or verified again: backoff with jitter, deadlines, the wait after a lost creation. Pure.
 
 import { backoffMs } from '../clock.ts'
 
@@ -14,15 +14,15 @@ type NextAttempt = {
   readonly attempts: number
   /** From 0 to 1. */
   readonly random: number
-  /** What the API asked for, in milliseconds. */
+  /** Milliseconds that the API asked for. */
   readonly retryAfterMs?: number | undefined
   /** Milliseconds until the record expires upstream; absent: it does not. */
   readonly deadlineInMs?: number | undefined
 }
 
 /**
- * Milliseconds to the next attempt: up to 1 s, 2 s, 4 s … capped at 60 s, at least half of it, and never past the deadline
- * of a pending rental. When the API asks for a wait, that wait and up to a second more, so that all do not come at once.
+ * Milliseconds to the next attempt: 1 s, 2 s, 4 s … up to 60 s, up to a half less, and not after the deadline of a pending rental. If the
+ * API asks for a wait: that and up to a second more, to spread the requests.
  */
 export function nextDelayMs({ attempts, random, retryAfterMs = 0, deadlineInMs }: NextAttempt): number {
   if (retryAfterMs > 0) return Math.round(retryAfterMs + backoff.firstMs * random)
@@ -35,18 +35,18 @@ export const nextVerificationMs = (verifications: number, random: number): numbe
   Math.round(backoffMs(verifications + 1, verifying, random))
 
 type Again = {
-  /** Milliseconds from when the attempt, or the error that ended it, was known to the start of the read that shows nothing. */
+  /** Milliseconds from the attempt, or the error that ended it, to the start of the read that shows no effect. */
   readonly knownMs: number
-  /** The longest that the request may still take from then on; 0: it was answered. */
+  /** Milliseconds that the request may still take from then on; 0: it was answered. */
   readonly timeLimitMs: number
   /** How long the API needs to show what it did. */
   readonly showDelayMs: number
 }
 
-/** How much later a read must begin for absence to prove that an attempt had no effect, in milliseconds; 0: it does. */
+/** Milliseconds by which a read must begin later so that absence proves that an attempt had no effect; 0: it does. */
 export const absenceProvesInMs = ({ knownMs, timeLimitMs, showDelayMs }: Again): number =>
   Math.max(0, timeLimitMs + showDelayMs - knownMs)
 
-/** After 15 minutes, by either clock, a rental that is not there may have been there and expired. */
+/** Whether a missing rental may have existed and expired: after 15 minutes, by either clock. */
 export const absenceProvesNothing = (sentAt: Date, readAt: Date, knownMs: number): boolean =>
   Math.max(knownMs, readAt.getTime() - sentAt.getTime()) >= pendingRentalMs

@@ -1,7 +1,6 @@
-// Concurrent calls go to the database together: the more changes are in progress, the fewer statements each of them
-// costs.
+// Joins concurrent calls of the database into batches.
 
-/** Changes that one transaction claims, marks or settles at most: it holds their locks. */
+/** The most changes that one transaction claims, marks or settles, because it holds their locks. */
 export const mostTogether = 16
 
 /**

@@ -7,22 +7,22 @@ import { readJson } from '../json/lossless.ts'
 import type { OnConflict } from './merge.ts'
 import type { Status } from './states.ts'
 
-/** Results of earlier changes by their id: the `id` each of them made. */
+/** The `id` that each earlier change created, by the id of the change. */
 type Results = ReadonlyMap<string, Json>
 
 /** The state before a write was dispatched. After a lost answer it shows whether the write took effect. */
 export type Evidence = {
-  /** The writable fields of the record to the last character and digit, for updates. */
+  /** For updates: the writable fields of the record, exact. */
   readonly before?: Json
-  /** The body that was sent, as exactly: for updates, and where the stored request hides personal values. */
+  /** The exact body that was sent: for updates, and if the stored request hides personal values. */
   readonly sent?: JsonObject
-  /** Ids of the collection, or of the records a created one could be taken for. */
+  /** Ids of the collection, or of records like the created one. */
   readonly ids?: readonly string[]
-  /** The look-up of them was not complete: a record missing from it may exist. */
+  /** The look-up of `ids` was incomplete. */
   readonly partial?: true
-  /** `rental.create`: departure of the slot where the mirror knows it. */
+  /** `rental.create`: departure of the slot, if the mirror has it. */
   readonly departure?: string | null
-  /** The outcome of an earlier attempt was unknown at first: later attempts are compared with the same ids. */
+  /** The outcome of an earlier attempt was unknown. Later attempts are compared with the same ids. */
   readonly ambiguous?: true
   /** The API answered with success, but did not name the record that it created. */
   readonly answered?: true
@@ -30,14 +30,11 @@ export type Evidence = {
   readonly finished?: true
   /** The error by which it refused a repeat. */
   readonly refused?: string
-  /**
-   * The history of the database (sync.history) in which the change was queued. It ended before the change was claimed, so the change
-   * may have been sent there, and the state before is unknown.
-   */
+  /** The history of the database (sync.history) in which the change was queued, if it ended before the claim: it may have been sent there. */
   readonly former?: string
-  /** No complete sync had ended in that history: a record that its mirror did not hold may have existed. */
+  /** No complete sync had ended in that history, so its mirror may have lacked records. */
   readonly unread?: true
-  /** Its idempotency key: the API answers the same request with the same key as it answered the first. */
+  /** Its idempotency key. The API answers a repeated request with the same key as the first. */
   readonly key?: string
 }
 
@@ -52,11 +49,9 @@ export type Change = {
   readonly body: JsonObject
   readonly aggregate: string
   readonly enqueuedBy: string
-  /** When its base was seen: at enqueue, or when an operator took local. */
+  /** When its base was seen: at enqueue, or when an operator decided for local. */
   readonly seenAt: Date
-  /**
-   * The transactions committed by then, as Postgres writes a snapshot; null for changes queued before it was stored.
-   */
+  /** The snapshot of transactions at `seenAt`; null for changes from before it was stored. */
   readonly seenSnapshot: string | null
   readonly attempts: number
   readonly verifications: number
@@ -67,7 +62,7 @@ export type Change = {
   readonly givenBase: readonly string[]
   /** `options.base` is null: the change overwrites any present value. */
   readonly overwrites: boolean
-  /** It had ended once, and its personal values were hashed or dropped. */
+  /** It had ended before, and its personal values were hashed or dropped. */
   readonly veiled: boolean
   readonly keptRemote: readonly string[]
   readonly leftOut: readonly string[]
@@ -100,13 +95,13 @@ export const changeColumns = `q.id, q.operation, q.status, q.target, q.body, q.a
   (select jsonb_object_agg(d.depends_on::text, c.result->'id') from outbox.dependencies d
    join outbox.queue c on c.id = d.depends_on where d.change_id = q.id and c.status = 'done') as results`
 
-/** For outbox.queue.proof: what is exact goes as JSON text, since jsonb holds neither NUL nor halves of surrogate pairs. */
+/** Evidence for outbox.queue.proof. Exact parts are JSON text, because jsonb holds neither NUL nor halves of surrogate pairs. */
 export function storedEvidence({ before, sent, ...rest }: Evidence): Json {
   const isExact = before !== undefined || sent !== undefined
   return { ...(rest as JsonObject), ...(isExact && { exact: stringifyJson({ before, sent }) }) }
 }
 
-/** What outbox.queue.proof holds. */
+/** Reads the evidence in outbox.queue.proof. */
 export function evidenceIn(text: string | null): Evidence {
   const { exact, ...rest } = readJson(text ?? '{}') as JsonObject
   return { ...rest, ...(typeof exact === 'string' ? (parseExact(exact) as JsonObject) : {}) }
@@ -121,7 +116,7 @@ export const toChange = ({ body, proof, results, ...row }: ChangeRow): Change =>
   results: new Map(Object.entries(results ?? {})),
 })
 
-/** The number of the change a value refers to (`{"change": 17}`), or null for an ordinary value. */
+/** The number of the change that a value refers to (`{"change": 17}`); null for an ordinary value. */
 export function referredChange(value: Json | undefined): string | null {
   return isObject(value) ? (textOf(value.change) ?? null) : null
 }

@@ -1,4 +1,4 @@
-// What pushing needs from outside, and the numbers that govern it.
+// What pushing needs from outside, and its settings.
 
 import type { Api } from '../api/types.ts'
 import type { Json } from '../api/wire/json.ts'
@@ -13,15 +13,13 @@ import { createShowDelay, type ShowDelay } from './show-delay.ts'
 
 export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
   readonly api: Pick<Config['api'], 'baseUrl' | 'paging' | 'timeoutMs' | 'concurrency' | 'referenceAsNumber' | 'quota'>
-  /** How long the API is assumed to take to show what it did, in milliseconds, instead of 5 s. */
+  /** Milliseconds that the API is assumed to take to show a write; 5,000 by default. */
   readonly showDelayMs?: number
-  /**
-   * How long a claim lasts without a heartbeat, in milliseconds; then another pusher may claim the changes of a dead one.
-   */
+  /** Milliseconds that a claim lasts without a heartbeat. Then another pusher may claim its changes. */
   readonly leaseMs?: number
 }
 
-/** Turns a record into its row, or the reason why it cannot: `projectRecord` of the sync, a layer beside this one. */
+/** Projects a record into its row, or returns the reason why it cannot: `projectRecord` of the sync, a layer beside this one. */
 type ProjectRecord = (
   stream: StreamDef,
   record: Json,
@@ -37,12 +35,9 @@ export type PushContext = {
   readonly log: Logger
   readonly settings: PushSettings
   readonly project: ProjectRecord
-  /**
-   * Which personal data is stored; missing: all of it. `api` returns clear values: records to write back must be
-   * complete.
-   */
+  /** Which personal data is stored; missing: all. `api` returns clear values, because records to write back must be complete. */
   readonly privacy?: Privacy
-  /** How long the API needs to show a write; a pusher passes an instance that learns. */
+  /** How long the API needs to show a write. */
   readonly showDelay?: ShowDelay
   /** A monotonic clock, in milliseconds; missing: that of the process. */
   readonly steadyMs?: () => number
@@ -60,5 +55,5 @@ export const showDelayOf = ({
 }: Pick<PushContext, 'showDelay' | 'settings' | 'steadyMs'>): ShowDelay =>
   showDelay ?? createShowDelay(settings.showDelayMs, steadyMs)
 
-/** 10_000 ms, renewed each 3 s: a lost answer is verified within 15 s. */
+/** 10,000 ms, renewed every 3 s: a lost answer is verified within 15 s. */
 export const leaseMs = (settings: PushSettings): number => settings.leaseMs ?? 10_000

@@ -1,5 +1,5 @@
-// Decisions for a program of a partner's: the functions of SQL that members of `boat_mirror_operator` may call, and, to retry
-// and to cancel its own changes, the role that queued them.
+// Decisions for a partner's program: the SQL functions that members of `boat_mirror_operator` may call. The role that queued a change
+// may retry and cancel it.
 
 import { type QueryRunner, queryableOn } from '../database/query-runner.ts'
 import { BoatMirrorError } from '../errors.ts'
@@ -8,7 +8,7 @@ import { assertOptions } from '../near-names.ts'
 import { refusedDecision } from '../sync/refused-decision.ts'
 
 export type DecisionOptions = {
-  /** The plan as you read it in `outbox.changes`, `sync.held_plans` or `sync.stream_plans`; any other is refused. */
+  /** The plan from `outbox.changes`, `sync.held_plans` or `sync.stream_plans`. A changed plan is refused. */
   readonly expected?: string
 }
 
@@ -16,11 +16,11 @@ export type DecisionOptions = {
 export type Choice = 'local' | 'remote' | 'took_effect' | 'did_not'
 
 export type ResolveOptions = DecisionOptions & {
-  /** Of `took_effect`: the id of the record that the change made; needed where other changes wait for it. */
+  /** For `took_effect`: the id of the created record; needed if other changes wait for it. */
   readonly resultId?: Exact
 }
 
-/** An id as SQL takes it. @throws BoatMirrorError USAGE for what is none, and for a number that JavaScript has rounded */
+/** An id for SQL. @throws BoatMirrorError USAGE for an invalid id, and for a number that JavaScript has rounded */
 export function idGiven(id: Exact): string {
   givenJson('The id', id)
   const text = String(id)
@@ -30,7 +30,7 @@ export function idGiven(id: Exact): string {
 
 const choices: readonly string[] = ['local', 'remote', 'took_effect', 'did_not'] satisfies readonly Choice[]
 
-/** A choice that a program without a compiler gave. @throws BoatMirrorError USAGE for what is none */
+/** Checks a choice. @throws BoatMirrorError USAGE */
 export function choiceGiven(choice: Choice): Choice {
   if (choices.includes(choice)) return choice
   throw new BoatMirrorError(
@@ -39,7 +39,7 @@ export function choiceGiven(choice: Choice): Choice {
   )
 }
 
-/** Calls one of the functions; `expected` is its last argument. */
+/** Calls an SQL function, with `expected` as its last argument. */
 async function decide(
   db: QueryRunner,
   name: string,
@@ -61,13 +61,12 @@ async function decide(
  * Queues a failed, expired, canceled or conflicting change again: `outbox.retry`.
  * @param db Kysely on the mirror's database, or a transaction of it, of whatever schema
  * @returns sync.decisions.id
- * @throws BoatMirrorError NOT_FOUND; USAGE in a state where it means nothing, and beyond OUTBOX_LIMIT; PLAN_CHANGED;
- * DATABASE_PRIVILEGE where the role may not
+ * @throws BoatMirrorError NOT_FOUND; USAGE in another state, and beyond OUTBOX_LIMIT; PLAN_CHANGED; DATABASE_PRIVILEGE
  */
 export const retryChange = async (db: QueryRunner, id: Exact, options: DecisionOptions = {}) =>
   await decide(db, 'outbox.retry', [idGiven(id)], options)
 
-/** Cancels a change that is not on its way; what refers to it is blocked: `outbox.cancel`. Returns and throws as {@link retryChange}. */
+/** Cancels a change that is not being sent, and blocks its dependants: `outbox.cancel`. Returns and throws as {@link retryChange}. */
 export const cancelChange = async (db: QueryRunner, id: Exact, options: DecisionOptions = {}) =>
   await decide(db, 'outbox.cancel', [idGiven(id)], options)
 
@@ -88,20 +87,14 @@ export const resolveChange = async (
     options,
   )
 
-/**
- * Lets the deletions happen that a run holds back: `sync.release`. A worker confirms each of them with the API first.
- * Returns and throws as {@link retryChange}.
- */
+/** Releases the held deletions of a run, each after the API confirms it: `sync.release`. Returns and throws as {@link retryChange}. */
 export const releaseRun = async (db: QueryRunner, runId: Exact, options: DecisionOptions = {}) =>
   await decide(db, 'sync.release', [idGiven(runId)], options)
 
-/**
- * Stops reading a stream, and the streams below it, until {@link resumeStream}: `sync.pause`. A running run ends
- * first. Returns and throws as {@link retryChange}.
- */
+/** Pauses a stream and the streams below it, after a run in progress: `sync.pause`. Returns and throws as {@link retryChange}. */
 export const pauseStream = async (db: QueryRunner, stream: string, options: DecisionOptions = {}) =>
   await decide(db, 'sync.pause', [stream], options)
 
-/** Ends {@link pauseStream}; what is overdue is read at once: `sync.resume`. Returns and throws as {@link retryChange}. */
+/** Ends a pause; overdue reads start at once: `sync.resume`. Returns and throws as {@link retryChange}. */
 export const resumeStream = async (db: QueryRunner, stream: string, options: DecisionOptions = {}) =>
   await decide(db, 'sync.resume', [stream], options)

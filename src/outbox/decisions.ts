@@ -34,17 +34,14 @@ export type ChangeDecision = Exclude<DecisionKind, 'release' | 'pause' | 'resume
 type Wish = {
   readonly what: ChangeDecision
   readonly id: string
-  /** Of `took_effect`: the record that the change made. */
+  /** For `took_effect`: the id of the created record. */
   readonly resultId?: string | null
 }
 
 export type ReadBack = {
-  /**
-   * Reads the result of a change from the API. `resultId`: the record it made, as the decision names it; null where
-   * none is named.
-   */
+  /** Reads the result of a change from the API. `resultId`: the created record, if the decision names it. */
   look(change: Change, resultId: string | null): Promise<Done>
-  /** In the transaction that writes what was seen: see `Privacy.assertCurrent`. */
+  /** Called in the transaction that writes the result: see `Privacy.assertCurrent`. */
   assertCurrent(client: Queryable): Promise<void>
 }
 
@@ -55,7 +52,7 @@ const notShown = (id: string, resultId: string | null): BoatMirrorError =>
   new BoatMirrorError('NOT_FOUND', `The API has no record ${resultId} that change ${id} could have created.`)
 
 /**
- * Notes a decision about a change; all but `took_effect`, and `remote` where nothing can be replaced, have then taken effect.
+ * Records a decision about a change. Only `took_effect`, and `remote` for a change that cannot be replaced, need a read of the API then.
  * @returns the id of the decision
  * @throws BoatMirrorError NOT_FOUND, USAGE, PLAN_CHANGED
  */
@@ -80,12 +77,12 @@ export async function retryChange({ pool }: Database, id: string, by = byCommand
   await decideChange(pool, { what: 'retry', id }, by)
 }
 
-/** Cancels a change that is not on its way; what refers to it is blocked. @throws as {@link decideChange} */
+/** Cancels a change that is not being sent, and blocks its dependants. @throws as {@link decideChange} */
 export async function cancelChange({ pool }: Database, id: string, by = byCommand): Promise<void> {
   await decideChange(pool, { what: 'cancel', id }, by)
 }
 
-/** How a conflict ends, or whether a change took effect whose answer was lost. */
+/** The end of a conflict, or whether a change with a lost answer took effect. */
 export type Resolution = Wish & { readonly what: 'local' | 'remote' | 'took_effect' | 'did_not' }
 
 /**
@@ -203,7 +200,7 @@ export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBa
     const [, param = ''] = resultId === null ? [] : (/\{(\w+)\}$/.exec(singleRead(change.write)) ?? [])
     const params = resultId === null ? before.params : { ...before.params, [param]: resultId }
     const result = resultId === null ? null : { id: numberOrText(resultId) }
-    /** The known part without having seen the record; the next sync shows the rest. */
+    /** The outcome without the record. The next sync shows the rest. */
     const unseen = (why: string): Done => ({ ...done(change, params, resultId), result, warnings: [byPerson, why] })
     if (kind.makesRecord && resultId === null) return unseen('The mirror shows the created record after the next sync.')
 
@@ -218,7 +215,7 @@ export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBa
       return outcome.kind === 'done' ? storedOutcome(context.privacy, change.write, outcome) : unseen(unverified)
     } catch (error) {
       if (!(error instanceof ApiError) || stopped.aborted) throw error
-      // The API answered: what the decision names cannot be an id.
+      // The API answered that the named id is invalid.
       if (error.code === 'API_REJECTED' && resultId !== null) throw notShown(change.id, resultId)
       return unseen(unverified)
     }

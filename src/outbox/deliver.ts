@@ -1,5 +1,5 @@
-// One claimed change up to its outcome: verify what was dispatched before, or prepare, write down what will be sent, send it
-// once. A lost answer is never sent again here.
+// Works on one claimed change up to its outcome: verifies it if it was dispatched before; else prepares it, commits what will be sent, and
+// sends it once. After a lost answer, nothing is sent again here.
 
 import { randomUUID } from 'node:crypto'
 import { concernsAccount, isHeldBack } from '../api/retry.ts'
@@ -27,7 +27,7 @@ function retryLater({ context, change }: Delivery, error: ApiError): Outcome {
   return { kind: 'retry', delayMs, error: errorText(error), heldBack: isHeldBack(error) || code === 'LEASE_LOST' }
 }
 
-/** Neither a hash nor a change without its personal values is ever sent. */
+/** A change with hashed or dropped personal values is never sent. */
 const valuesGone =
   'Nothing was sent: the personal values of this change were hashed or dropped when it ended. Queue it again with its values.'
 

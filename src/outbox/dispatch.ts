@@ -1,4 +1,4 @@
-// The mark that a change may have left: what is sent and what was there before, committed before its request goes out.
+// Marks a change as dispatched: commits what is sent and what was there before, before its request is sent.
 
 import { asRead, type JsonObject } from '../api/wire/json.ts'
 import { keyText } from '../catalog/keys.ts'
@@ -11,7 +11,7 @@ import { jsonParameter, type Outcome } from './outcome.ts'
 import { hashedFields, isHashed } from './personal.ts'
 import { mirrorKey, type Params } from './reads.ts'
 
-/** A change that is about to leave, and what is sent for it. */
+/** A change that is about to be sent, and its request. */
 export type Departure = { readonly change: Change; readonly sent: Sent }
 
 /** The path of a request with its parameters, as outbox.changes shows it. */
@@ -21,10 +21,9 @@ export const shownPath = (endpoint: string, params: Params): string =>
     .replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
 
 /**
- * The conditions of sending (`outbox.why_unsent`) hold when it is marked, not only when it was claimed: the reads in between may
- * take long. The room in a quota is not among them: a request beyond it does not leave. Nothing is written by rules about personal
- * data that are no longer those of the database. `case` makes Postgres join first: otherwise it asks for every change that is
- * `sending`, 4.5 times as often.
+ * Checks the conditions of sending (`outbox.why_unsent`) again, because the reads since the claim may take long. The quota is not among
+ * them: a request beyond it is not sent. Outdated rules for personal data write nothing. `case` makes
+ * Postgres join first: otherwise it checks every change that is `sending`, 4.5 times as often.
  */
 const markSql = `with privacy as (select generation from sync.privacy for share)
   update outbox.queue q set departed = true, sent_at = clock_timestamp(), request = s.request::jsonb,
@@ -65,7 +64,7 @@ async function mark(
   return new Map(marked.rows.map(({ id, sent_at }) => [id, sent_at]))
 }
 
-/** What becomes of a change that was not marked: it goes back unsent, for a reason that is gone again or that counts no attempt. */
+/** The outcome of a change that could not be marked: it is returned unsent, without an attempt. */
 async function stopped(db: Queryable, change: Change): Promise<Outcome> {
   const { rows } = await db.query<{ why: { status: 'queued' | 'failed' | 'expired'; error: string } | null }>(
     `select outbox.why_unsent(q) as why from outbox.queue q
@@ -80,10 +79,9 @@ async function stopped(db: Queryable, change: Change): Promise<Outcome> {
 }
 
 /**
- * Commits what will be sent and what was there before; the requests may be dispatched only after this. By one statement;
- * when that fails, each by its own.
- * @returns of each its `sent_at`, or what becomes of it because it may not be sent any more; rejected with BoatMirrorError
- * LEASE_LOST when another pusher took the change over, or PRIVACY_DIFFERS.
+ * Commits what will be sent and what was there before. Only then may the requests be sent. Uses one statement; if it fails, one for each.
+ * @returns for each its `sent_at`, or the outcome if it may not be sent any more; rejects with BoatMirrorError LEASE_LOST when another
+ * pusher took the change over, or PRIVACY_DIFFERS.
  */
 export function markDispatched(
   db: Queryable,

@@ -52,11 +52,11 @@ export type TargetOf<O extends Operation> = { readonly [P in ParamOf<Literal<O>[
 export type BodyOf<O extends Operation> = FieldsOf<Literal<O>['body'][number]>
 
 export type EnqueueOptions<O extends Operation = Operation> = {
-  /** The partner's own id: the same content again is the same change. */
+  /** The partner's own id. The same content again is the same change. */
   readonly reference?: string
   readonly expires_at?: Date | string
   readonly on_conflict?: 'fail' | 'local_wins' | 'remote_wins'
-  /** What the editor saw, if older than the mirror; null: nothing, the update goes over whatever is there. For updates. */
+  /** For updates: what the editor saw, if older than the mirror; null: the update overwrites any value. */
   readonly base?: { readonly [K in keyof BodyOf<O>]?: unknown } | null
 }
 
@@ -68,21 +68,18 @@ export type Command<O extends Operation> = {
   readonly options?: EnqueueOptions<O>
 }
 
-/** A transaction of Kysely, of whatever schema and version, and no Kysely outside of one. */
+/** A Kysely transaction of any schema and version. */
 export type KyselyTransaction = QueryRunner & { readonly isTransaction: true }
 
-const refused: ReadonlySet<string> = new Set(['22023', '23505']) // what outbox.enqueue raises for a wrong change
+const refused: ReadonlySet<string> = new Set(['22023', '23505']) // outbox.enqueue raises these for a wrong change
 
-/**
- * Postgres's errors for arguments that are not jsonb: NUL, half a surrogate pair, a number or a nesting beyond its
- * limits.
- */
+/** Errors for arguments that are no jsonb: NUL, half a surrogate pair, a number or nesting beyond its limits. */
 const unstorable: ReadonlySet<string> = new Set(['22P05', '22P02', '22003', '54001'])
 
 /**
- * Queues a change inside a Kysely transaction, of whatever schema; it is sent only if that transaction commits.
+ * Queues a change inside a Kysely transaction of any schema. It is sent only if that transaction commits.
  * @returns the change's id.
- * @throws BoatMirrorError USAGE, whose message names the field and what is allowed; the transaction is then to be rolled back.
+ * @throws BoatMirrorError USAGE, whose message names the field and what is allowed; then roll the transaction back.
  */
 export async function enqueue<O extends Operation>(trx: KyselyTransaction, command: Command<O>): Promise<string> {
   assertOptions(command, ['operation', 'target', 'body', 'options'])

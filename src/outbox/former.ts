@@ -19,7 +19,7 @@ import type { Outcome } from './outcome.ts'
 import { rootOf } from './reads.ts'
 import { isUnsettled } from './states.ts'
 
-/** Unsettled changes of the database that this one is a copy of, until it is decided what became of it; null: none. */
+/** Unsettled changes of the database that this one is a copy of, until you decide about it; null: none. */
 export async function copiedChanges(db: Queryable): Promise<{ readonly changes: number; readonly since: Date } | null> {
   const { rows } = await db.query<{ changes: number; since: Date }>(
     `select count(*)::int as changes, case when i.epoch = h.epoch then i.since else clock_timestamp() end as since
@@ -55,7 +55,7 @@ type Known = {
   readonly isWhole: boolean
 }
 
-/** What the mirror of the former history held of these records. */
+/** Which of these records the mirror held in the former history. */
 async function knownThen(
   { context, change }: Delivery,
   params: Sent['params'],
@@ -99,6 +99,6 @@ export async function sentFormerly(delivery: Delivery): Promise<Sent | Outcome> 
   return { ...sent, evidence: { ...evidence, ...sent.evidence, ids, ...(!isWhole && { unread: true }) } }
 }
 
-/** Until it is verified, it is not sent: what would be a later attempt is a later verification. */
+/** It is not sent before it is verified: a later attempt becomes a later verification. */
 const laterInstead = (outcome: Outcome): Outcome =>
   outcome.kind === 'retry' ? { kind: 'verify', delayMs: outcome.delayMs, error: outcome.error } : outcome

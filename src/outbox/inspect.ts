@@ -32,7 +32,7 @@ type InCamelCase<N extends string> = N extends `${infer Word}_${infer Rest}`
   ? `${Word}${Capitalize<InCamelCase<Rest>>}`
   : N
 
-/** A change as JSON and programs see it: its columns with names in camelCase. */
+/** A change for JSON and programs: its columns with names in camelCase. */
 export type ChangeFacts = { readonly [K in keyof ChangeInfo as InCamelCase<K>]: ChangeInfo[K] }
 
 /** Makes {@link ChangeFacts} of a change; the data in its columns keeps its names. */
@@ -52,7 +52,7 @@ type ChangeFilter = {
   readonly limit: number
 }
 
-/** All columns but `plan`, which would be hashed for each row that is sorted. */
+/** All columns except `plan`, which would be hashed for each sorted row. */
 const listed = `id, operation, target, body, aggregate, reference, enqueued_by, status, attempts, next_attempt_at, result, request,
   response, conflict, error, warning, enqueued_at, sent_at, settled_at`
 
@@ -74,7 +74,7 @@ export async function findChange(db: Queryable, id: string): Promise<ChangeInfo 
 
 type Neighbour = { readonly id: string; readonly operation: string; readonly status: Status }
 
-/** What a change waits for, and what waits for it. */
+/** The changes that a change waits for, and those that wait for it. */
 export async function neighboursOf(
   db: Queryable,
   id: string,
@@ -106,7 +106,7 @@ export async function changesForPerson(db: Queryable): Promise<readonly string[]
   return rows.map(({ id }) => id)
 }
 
-/** Stores how many open changes a role may have, null for any number; writes nothing when it is what it was. */
+/** Stores how many open changes a role may have; null: any number. Writes nothing if it is unchanged. */
 export async function saveOutboxLimit(db: Queryable, limit: number | null): Promise<void> {
   await on(db)
     .updateTable('sync.settings')

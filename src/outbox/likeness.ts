@@ -1,5 +1,5 @@
-// Whether what the API shows can be what was sent to it. An API may rewrite what it takes: letters, white space, digits
-// after the cents, the spelling of an instant, the end of a long text. So values are compared in a normal form. Pure.
+// Whether a value that the API shows can be the one that was sent. An API may rewrite values: letters, white space, digits after the
+// cents, the spelling of an instant, the end of a long text. So values are compared in a normal form. Pure.
 
 import { isObject, type Json, stringifyJson, textOf } from '../api/wire/json.ts'
 import type { BodyField } from '../catalog/types.ts'
@@ -10,13 +10,13 @@ import { writeShape } from './values.ts'
 export type Likeness =
   /** The same value in normal form. */
   | 'same'
-  /** The beginning of it, long enough to be a text that was cut off. */
+  /** Its beginning, long enough to be a text that was cut off. */
   | 'cut'
   | 'differs'
   /** It cannot be compared: it is not shown, or in another shape. */
   | 'unsaid'
 
-/** The shortest rest of a text that counts as cut off: shorter ones begin too many other texts. */
+/** The shortest beginning that counts as a text cut off. */
 const shortestCut = 10
 
 /**
@@ -28,7 +28,7 @@ export function normalText(text: string): string {
   return folded.normalize('NFKD').replace(/\s+/gu, ' ').trim()
 }
 
-/** What a cut through a character leaves of it: marks without their letter, half of a pair, bytes of no character. */
+/** The rest of a character that was cut: marks without their letter, half of a pair, invalid bytes. */
 const frayedEnd = /[\p{M}\p{Surrogate}\ufffd\s]+$/u
 
 const digitsOf = (decimal: string): { readonly digits: bigint; readonly decimals: number } => {
@@ -36,7 +36,7 @@ const digitsOf = (decimal: string): { readonly digits: bigint; readonly decimals
   return { digits: BigInt(whole + fraction), decimals: fraction.length }
 }
 
-/** Whether two decimals are less than a cent apart: an API may round, up or down, what has more digits. */
+/** Whether two decimals are less than a cent apart: an API may round up or down. */
 function sameToTheCent(left: string, right: string): boolean {
   const [a, b] = [digitsOf(left), digitsOf(right)]
   const decimals = Math.max(a.decimals, b.decimals, 2)
@@ -53,7 +53,7 @@ function numbersAlike({ type }: BodyField, sent: string, shown: string): Likenes
 
 const dayMs = 86_400_000
 
-/** A day that comes back as an instant is the midnight of some time zone. */
+/** A day that returns as an instant is the midnight of some time zone. */
 function daysAlike(sent: string, shown: string, timeZone: string): Likeness {
   const [day, other] = [dayOf(sent), dayOf(shown.trim())]
   if (day === null || other === null) return 'unsaid'
@@ -63,13 +63,10 @@ function daysAlike(sent: string, shown: string, timeZone: string): Likeness {
   return instant !== null && midnight !== null && Math.abs(instant - midnight) < dayMs ? 'same' : 'differs'
 }
 
-/** Time zones lie between 12 hours behind UTC and 14 ahead of it; the names of these say the opposite. */
+/** The zones farthest ahead of and behind UTC. Their names have the opposite sign. */
 const outermostZones = ['Etc/GMT-14', 'Etc/GMT+12'] as const
 
-/**
- * Whether a date-time is this instant. Without offset it is in the configured time zone; where that does not fit, it
- * may be in another.
- */
+/** Whether a date-time is this instant. Without offset it is in the configured time zone, or else maybe in another. */
 export function instantsAlike(sent: string, shown: string, timeZone: string): Likeness {
   const [instant, other] = [instantOf(sent, timeZone), instantOf(shown.trim(), timeZone)]
   if (instant === null || other === null) return 'unsaid'
@@ -100,10 +97,7 @@ function objectsAlike(field: BodyField, sent: Json, shown: Json, timeZone: strin
   return leastAlike(naming.map((member) => likeness(member, sent[member.name], shown[member.name], timeZone)))
 }
 
-/**
- * Whether what is shown of a field can be what was sent for it.
- * @param timeZone of date-times without offset
- */
+/** Compares a shown value of a field with the sent one. `timeZone`: that of date-times without offset. */
 export function likeness(
   field: BodyField,
   sent: Json | undefined,
@@ -118,6 +112,6 @@ export function likeness(
   return field.type === 'date' ? daysAlike(a, b, timeZone) : textsAlike(a, b)
 }
 
-/** Whether an API may have made what it shows of a field from what was sent. */
+/** Whether the API may show this value for the sent one. */
 export const isStoredAs = (field: BodyField, sent: Json, shown: Json, timeZone: string): boolean =>
   ['same', 'cut'].includes(likeness(field, sent, shown, timeZone))

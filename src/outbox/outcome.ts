@@ -1,4 +1,4 @@
-// The result of working on a change, as a value; settle.ts stores it. Pure helpers that name the outcomes.
+// The outcome of working on a change, which settle.ts stores; and pure helpers to make outcomes.
 
 import { get, isObject, type Json, type JsonObject, parseJson, stringifyJson, textOf } from '../api/wire/json.ts'
 import { embeddedPerson, streamNamed } from '../catalog/catalog.ts'
@@ -16,7 +16,7 @@ export type Response = { readonly status: number | null; readonly body: Json }
 
 export type Done = {
   readonly kind: 'done'
-  /** `{"id": …}` of what a create or an add made; null for other operations. */
+  /** `{"id": …}` of the created record; null for other operations. */
   readonly result: JsonObject | null
   readonly response: Response | null
   readonly warnings: readonly string[]
@@ -26,15 +26,15 @@ export type Done = {
   readonly recordKey: readonly string[] | null
   /** Writable fields as the API shows them now. */
   readonly leftBehind: JsonObject | null
-  /** It made a rental or a user: the change belongs to the aggregate of that from now on. */
+  /** It created a rental or a user, to whose aggregate the change then belongs. */
   readonly madeRoot: boolean
   /** The rental or user of the aggregate, to be read again. */
   readonly rootId: string | null
-  /** Status of the rental, where it was read. */
+  /** Status of the rental, if it was read. */
   readonly rentalStatus: string | null
 }
 
-/** A write of this age that does not show yet, and how long after the write to check for it. */
+/** The age of a write that does not show yet, and how long to wait for it. */
 export type Unseen = { readonly sinceMs: number; readonly patienceMs: number }
 
 export type Outcome =
@@ -43,19 +43,19 @@ export type Outcome =
       readonly kind: 'failed' | 'expired' | 'unknown'
       readonly error: string
       readonly response: Response | null
-      /** It was stopped on our side before it left: no attempt. */
+      /** We stopped it before it was sent: no attempt. */
       readonly unsent?: true
     }
   | { readonly kind: 'conflict'; readonly conflict: Conflict }
-  /** It certainly had no effect and goes again. */
+  /** It certainly had no effect, and is sent again. */
   | {
       readonly kind: 'retry'
       readonly delayMs: number
       readonly error: string
       readonly leaveOut?: readonly string[]
-      /** It was held back on our side: no attempt. */
+      /** We held it back: no attempt. */
       readonly heldBack?: boolean
-      /** It waits for what was written before it to be shown. */
+      /** It waits until the API shows an earlier write. */
       readonly unseen?: Unseen
     }
   /** Its effect must be verified. */
@@ -67,18 +67,17 @@ export type Outcome =
       readonly answered?: true
       /** The API answered with an error: it has finished with this attempt. */
       readonly finished?: true
-      /** It refused a repeat, maybe because the attempt before took effect: if that does not show in the end, it has failed. */
+      /** The API refused a repeat. If no effect shows in the end, the change has failed. */
       readonly refused?: true
-      /** What it wrote is not shown yet. */
+      /** The API does not show the write yet. */
       readonly unseen?: Unseen
-      /** What the API answered. */
       readonly response?: Response
     }
 
-/** True for outcomes after which nothing happens to the change without a decision. */
+/** Whether nothing happens to the change after this outcome without a decision. */
 export const isFinal = (outcome: Outcome): boolean => outcome.kind !== 'retry' && outcome.kind !== 'verify'
 
-/** A record without what the outbox has no use for: of an embedded user only the id, no message to the company. */
+/** A record without unneeded data: only the id of an embedded user, no message to the company. */
 export function storable(write: WriteDef, body: Json | undefined): Json {
   if (body === undefined) return null
   if (!isObject(body)) return body
@@ -95,7 +94,7 @@ export function storable(write: WriteDef, body: Json | undefined): Json {
 /** The response of a change whose record the API does not show. */
 const absence: Response = { status: 404, body: null }
 
-/** The record is not there any more: for a step of a pending rental that means it expired. */
+/** The record is gone: for a step of a pending rental, it expired. */
 export const gone = ({
   deadline,
   operation,
@@ -111,19 +110,19 @@ export const gone = ({
       }
     : { kind: 'failed', error: `The record of ${operation} is gone from the API.`, response: absence }
 
-/** What the API said in an error: status and the first of its body. */
+/** Status and beginning of the body of an error. */
 export function responseOf(error: unknown): Response | null {
   if (!(error instanceof ApiError)) return null
   return { status: error.status ?? null, body: error.body ?? null }
 }
 
-/** Names of fields in the body of an error, where the API gives them as `errors: [{field}]`. */
+/** Names of fields in the body of an error, if they are in `errors: [{field}]`. */
 export function refusedFields(body: string | undefined): readonly string[] {
   let parsed: Json
   try {
     parsed = parseJson(body ?? '').value
   } catch {
-    return [] // no body, text or a cut-off one: nothing to learn from it
+    return [] // no JSON
   }
   const errors = isObject(parsed) && Array.isArray(parsed.errors) ? parsed.errors : []
   return errors.flatMap((error) => (isObject(error) ? (textOf(error.field) ?? []) : []))
@@ -144,10 +143,7 @@ type Faulty = {
   readonly tries: number
 }
 
-/**
- * What an unexpected error means. It backs off like any failed attempt, and finally ends the change: as `failed` if
- * it certainly had no effect, as `unknown` if it was dispatched.
- */
+/** The outcome of an unexpected error: backs off, and finally ends the change, as `failed`, or as `unknown` if it was dispatched. */
 export function outcomeOfFault(
   error: unknown,
   { changeId, dispatched, tries }: Faulty,
@@ -168,17 +164,14 @@ export function outcomeOfFault(
       }
 }
 
-/** The code that {@link errorText} begins with; undefined where the text is a plain sentence. */
+/** The code at the beginning of {@link errorText}; undefined if there is none. */
 export const codeIn = (error: string): string | undefined => /^([A-Z_]{4,}): /.exec(error)?.[1]
 
 /** The fields an update of the same record could write. */
 const updatable = (write: WriteDef): WriteDef['body'] =>
   writes.find((other) => other.kind === 'update' && other.stream === write.stream)?.body ?? []
 
-/**
- * What a change leaves behind for the base of later ones: the fields it applied, or, for a new record, all that an
- * update could write.
- */
+/** The base that a change leaves for later ones: the applied fields, or all writable fields of a new record. */
 export function leftBehind(write: WriteDef, applied: Readonly<JsonObject> | null, record: Json): JsonObject | null {
   if (!isObject(record) || write.kind === 'assign') return null
   const fields = updatable(write).filter((field) => applied === null || Object.hasOwn(applied, field.name))

@@ -20,7 +20,7 @@ import { type Outcome, type Response, refusedFields } from './outcome.ts'
 import { inStates, stateSets } from './states.ts'
 import { writeShape } from './values.ts'
 
-/** The fields of a write whose values are not stored, and what becomes of them. */
+/** The fields of a write whose values are not stored, with the action for each. */
 export function personalFields(privacy: Privacy | undefined, write: WriteDef): ReadonlyMap<string, Action> {
   if (privacy?.isActive !== true) return new Map()
   const stream = streamNamed(write.stream)
@@ -36,14 +36,14 @@ export function personalFields(privacy: Privacy | undefined, write: WriteDef): R
   )
 }
 
-/** Whether a hash of a personal value is in it. */
+/** Whether it contains a hash of a personal value. */
 export const isHashed = (value: Json | undefined): boolean =>
   value !== undefined && someText(value, (text) => text.startsWith(hashPrefix))
 
-/** Replaces a value of which not even a hash is stored, because there is no key. */
+/** Replaces a value if there is no key for a hash. */
 const unknown = hashPrefix
 
-/** Whether it replaces a value that cannot be found again. */
+/** Whether it replaces an unknown value. */
 export const isUnknownValue = (value: Json | undefined): boolean => value === unknown
 
 /** The base of a field that the mirror did not show because of `privacy apply`; see outbox.mirrored. No hash is equal to it. */
@@ -80,13 +80,11 @@ export function exactFields(left: Readonly<JsonObject>): JsonObject {
 type AtHand = {
   /** Values that a hash of the field may replace. */
   readonly among: (field: BodyField) => readonly (Json | undefined)[]
-  /**
-   * Fields whose hashes a caller gave as the mirror shows them. That hash replaces every value with its normal form.
-   */
+  /** Fields whose hashes a caller took from the mirror. Such a hash replaces every value with the same normal form. */
   readonly given?: readonly string[]
 }
 
-/** Fields with clear values in place of their hashes, where those are at hand. Any other hash equals no value. */
+/** Fields with clear values in place of hashes, if these are at hand. Any other hash equals no value. */
 export function clearFields(
   privacy: Privacy | undefined,
   write: WriteDef,
@@ -109,7 +107,7 @@ export function clearFields(
   )
 }
 
-/** What may be stored of a value of a change, in one of its columns. */
+/** The part of a value that one column of a change may store. */
 type Rule = (privacy: Privacy, write: WriteDef, value: Json) => Json
 
 const protectedFields: Rule = (privacy, write, fields) => privacy.protect(streamNamed(write.stream), fields)
@@ -164,7 +162,7 @@ const hashedColumns: Readonly<Record<string, Rule>> = {
   left_behind: protectedFields,
 }
 
-/** Those that hold none once the change has ended. */
+/** The columns that hold no personal value after the change has ended. */
 const inputColumns: Readonly<Record<string, Rule>> = {
   body: protectedFields,
   base: protectedFields,
@@ -192,7 +190,7 @@ function losesInput(privacy: Privacy, write: WriteDef, { status, body, base, opt
 /** Columns as texts, by name. */
 type Texts = Readonly<Record<string, string | null>>
 
-/** A row of outbox.queue, or some columns of it, as it may be stored; null: as it is. */
+/** A row of outbox.queue, or some of its columns, as it may be stored; null: unchanged. */
 function storedRow(privacy: Privacy, row: Texts): Texts | null {
   const write = writeNamed(row.operation ?? '')
   const isLost = losesInput(privacy, write, row)
@@ -254,13 +252,10 @@ export async function hashEnded(
   )
 }
 
-/** A change ends up to this long before it is seen: its transaction commits later. In milliseconds. */
+/** Milliseconds by which a change may have ended before its transaction commits. */
 const overlapMs = 60_000
 
-/**
- * Does the same for changes that ended elsewhere: canceled by an operator, expired by SQL. Checks all changes at the first call,
- * then only new ones.
- */
+/** Does the same for changes that were canceled or expired by SQL: for all at the first call, then only for new ones. */
 export function createEndedHashing({ database, privacy, clock }: PushContext): () => Promise<void> {
   let since: Date | null = null
   return async () => {

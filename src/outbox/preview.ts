@@ -17,15 +17,15 @@ export type Preview = {
   readonly method: string
   readonly path: string
   readonly body: JsonObject | null
-  /** Fields whose value would change; for creates and adds, all that would be set. */
+  /** Fields whose value would change; for creates and adds, all fields. */
   readonly fields: readonly FieldPreview[]
-  /** Why nothing would be sent, or what is not known before earlier changes are done; null: it would go as shown. */
+  /** Why nothing would be sent, or what is unknown before earlier changes are done; null: it would be sent as shown. */
   readonly note: string | null
-  /** False when what is there now could not be read. */
+  /** False if the present record could not be read. */
   readonly readable: boolean
 }
 
-/** Earlier changes whose results are not there yet. */
+/** Earlier changes whose results are missing. */
 function waitsFor(change: Change): readonly string[] {
   return [...Object.values(change.target), ...Object.values(change.body)].flatMap((value) => {
     const id = referredChange(value)
@@ -85,7 +85,7 @@ function noteOf(outcome: Exclude<Awaited<ReturnType<typeof prepareChange>>, { ki
   }
 }
 
-/** A change as it is once it was decided to send it again. */
+/** A change after the decision to send it again. */
 function decided(change: Change, what: SendingDecision, conflict: Conflict | null): Change {
   const fields = Object.entries(conflict ?? {})
   switch (what) {

@@ -1,23 +1,22 @@
-// Which changes may start where the API has a quota. Requests are reserved for what cannot wait: changes of unknown
-// fate, the steps of pending rentals, and all changes queued on a rental that is being created. Another change starts
-// when the quota covers it in addition; a rental when it covers everything queued on it, because it expires while it
-// is pending.
+// Which changes may start under a quota. Requests are reserved for changes that cannot wait: those with an unknown outcome, the steps of
+// pending rentals, and all changes queued on a rental that is being created. Another change starts if the quota also covers it; a rental
+// if it covers everything queued on it, because it expires while it is pending.
 
 import { quotaValues } from '../api/admission/request-budget.ts'
 import type { Quota } from '../config.ts'
 import { inMs, on, type Queryable } from '../database/sql.ts'
 import type { Change } from './change.ts'
 
-/** Requests that a change takes at most: what it reads before, its own, what it reads back, and one that is repeated. */
+/** The most requests of a change: a read before, its own, a read back, and a repeat. */
 export const requestsAChange = 4
 
-/** What a change that is held for the quota shows as its error. */
+/** The error of a change that waits for the quota. */
 export const waitsForQuota =
   'API_QUOTA_USED: waits until API_QUOTA has requests for it, and for all changes that depend on it.'
 
 type Claimed = Pick<Change, 'id' | 'operation' | 'status' | 'dispatched' | 'deadline'>
 
-/** What is known of the quota when changes are claimed. */
+/** The state of the quota when changes are claimed. */
 export type Room = {
   /** Requests that changes may still take. */
   readonly left: number
@@ -27,7 +26,7 @@ export type Room = {
   readonly chains: ReadonlyMap<string, number>
 }
 
-/** Ids of those that may not start yet. Changes that cannot wait always may. Pure. */
+/** Ids of the changes that may not start yet. Changes that cannot wait always may. Pure. */
 export function heldBack(claimed: readonly Claimed[], { left, pressing, chains }: Room): readonly string[] {
   const isPressing = ({ dispatched, deadline }: Claimed): boolean => dispatched || deadline !== null
   const others = claimed.filter((change) => !isPressing(change))
@@ -40,12 +39,12 @@ export function heldBack(claimed: readonly Claimed[], { left, pressing, chains }
   })
 }
 
-/** Locks out other claims until the end of the transaction: each counts on what it sees. */
+/** Locks out other claims until the end of the transaction, because each relies on what it sees. */
 export async function lockRoom(db: Queryable): Promise<void> {
   await db.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.quota-room'))`)
 }
 
-/** What a change depends on, or is queued on, follows it. */
+/** Dependants of a rental's creation, and changes queued on it, follow it. */
 const chainsSql = `with recursive making (root, id, is_claimed) as (
     select q.id, q.id, q.id = any($2) from outbox.queue q where q.status = 'sending' and q.operation = 'rental.create'
     union select m.root, n.id, m.is_claimed from making m cross join lateral (
@@ -73,7 +72,7 @@ export async function readRoom(db: Queryable, quota: Quota, claimed: readonly Cl
 
 const checkAgainMs = 30_000
 
-/** Gives back changes that were claimed in this transaction, for a while, with the reason. */
+/** Returns changes that were claimed in this transaction, with the reason. */
 export async function holdForQuota(db: Queryable, ids: readonly string[]): Promise<void> {
   await on(db)
     .updateTable('outbox.queue')

@@ -1,5 +1,5 @@
-// A dispatched change whose answer was lost: its effect is verified. It is done, or had no effect and is sent again,
-// or is verified later, or left to an operator. This file sends no writes.
+// Verifies a dispatched change whose answer was lost: it is done, had no effect and is sent again, is verified later, or needs a decision.
+// This file sends no writes.
 
 import { isObject, type Json } from '../api/wire/json.ts'
 import { ApiError } from '../errors.ts'
@@ -13,7 +13,7 @@ import { awaited } from './kinds/shared.ts'
 import { errorText, gone, type Outcome, storable } from './outcome.ts'
 import { checkAgain } from './show-delay.ts'
 
-/** What was sent, as the commit before it was dispatched wrote it down. */
+/** What was sent, as it was committed before. */
 export function sentOf(change: Change): Sent {
   const stored = change.evidence.sent ?? change.request?.body // what people are shown has replaced characters
   const body = isObject(stored) ? stored : {}
@@ -42,10 +42,7 @@ const undecided = (change: Change, why: string, candidates: readonly Json[]): Ou
 
 const again: Outcome = { kind: 'retry', delayMs: 0, error: 'The earlier attempt did not take effect.' }
 
-/**
- * How long after the reads began what the change made could still come to be shown, or to be made, in milliseconds. A request
- * that may still be in flight could arrive after the changes that follow, and undo them.
- */
+/** Milliseconds after the start of the reads in which the effect may still show, or a request in flight may still arrive. */
 const mayShowInMs = ({ context, change, knownMs }: Delivery): number =>
   absenceProvesInMs({
     knownMs,
@@ -53,7 +50,7 @@ const mayShowInMs = ({ context, change, knownMs }: Delivery): number =>
     showDelayMs: showDelayOf(context).ms(),
   })
 
-/** The next verification of a change of which nothing can be said yet. */
+/** The next verification of a change that cannot be judged yet. */
 const notYet = ({ change }: Delivery, waitMs: number): Outcome => ({
   kind: 'verify',
   delayMs: Math.min(waitMs, nextVerificationMs(change.verifications, Math.random())),
@@ -74,13 +71,13 @@ function absent(delivery: Delivery): Outcome {
   const { refused } = change.evidence
   if (refused !== undefined) return { kind: 'failed', error: refused, response: null }
   const error = 'The answer was lost. After 15 minutes, the rental may have been created and expired.'
-  // One that was made in another history and has expired holds nothing that a second one could double.
+  // A rental of another history that has expired cannot be doubled.
   const mayExpire = kindOf(change.write).expires && !change.evidence.former
   const expired = mayExpire && absenceProvesNothing(change.sentAt ?? startedAt, startedAt, knownMs)
   return expired ? { kind: 'expired', error, response: null } : again
 }
 
-/** The delivery with reads that no store may answer: what they show decides what is sent, or whether it was. */
+/** The delivery with reads that bypass caches, because their result decides what is sent. */
 export const freshly = (delivery: Delivery): Delivery => ({
   ...delivery,
   context: { ...delivery.context, fresh: true },
@@ -91,7 +88,7 @@ export async function verifyChange(delivery: Delivery, sent: Sent): Promise<Outc
   const { context, change } = delivery
   const kind = kindOf(change.write)
   const found = await kind.verify(freshly(delivery), sent)
-  // The absence of what one of our own changes made a moment ago proves nothing.
+  // The absence of a record that one of our own changes just created proves nothing.
   const isMissing = kind.makesRecord ? found === null : found?.length === 0
   const early = isMissing ? await awaited(delivery) : null
   if (early !== null) return { kind: 'verify', ...early }
@@ -121,7 +118,7 @@ export async function reconcileChange(delivery: Delivery): Promise<Outcome> {
   try {
     const sent = evidence.former === undefined ? sentOf(delivery.change) : await sentFormerly(freshly(delivery))
     if (!('evidence' in sent)) return sent
-    // It took effect: what it left is still to be seen.
+    // It took effect, and its result must still be read.
     if (evidence.answered && !kind.makesRecord) return await kind.finish(delivery, sent, { response: null, seen: null })
     return (await verifyChange(delivery, sent)) ?? absent(delivery)
   } catch (error) {

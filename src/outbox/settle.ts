@@ -92,12 +92,12 @@ const moves = (settled: DoneChange): boolean => aggregateOf(settled) !== settled
  */
 export async function settleDone(client: PoolClient, settled: readonly DoneChange[]): Promise<number> {
   const moved = settled.filter(moves)
-  // Locks of aggregates come before any row lock, in the order of outbox.enqueue.
+  // Aggregates are locked before any row, in the order of outbox.enqueue.
   for (const each of moved)
     for (const aggregate of [each.change.aggregate, aggregateOf(each)])
       await client.query(`select outbox.lock_aggregate($1)`, [aggregate])
   await writeDone(client, settled)
-  // Only now: the record's own aggregate may have a change on its way, and never has two.
+  // Only now: the record's own aggregate may have a change in progress, and never two.
   for (const each of moved)
     await client.query(`select outbox.move_aggregate($1, $2)`, [each.change.id, aggregateOf(each)])
   const { counts } = await applyWrites(client, {
@@ -158,7 +158,7 @@ function assignmentsOf(change: Change, outcome: Exclude<Outcome, Done>): Assignm
         left_out: sql`left_out || ${outcome.leaveOut ?? []}::text[]`,
         attempts: sql`attempts - ${outcome.heldBack ? 1 : 0}::int`,
         ...(outcome.heldBack && { sent_at: sql`case when departed then null else sent_at end` }),
-        // An attempt that had to be looked for stays one of which a trace may still show. One of another history has been.
+        // An attempt that was verified may still show an effect later.
         proof: change.evidence.former
           ? null
           : change.dispatched
@@ -272,7 +272,7 @@ const settleAttempts = 5
 
 /** Settles changes as their outcomes become known: those that took effect together with others, all others alone. */
 export function createSettling(context: PushContext): (change: Change, outcome: Outcome) => Promise<void> {
-  /** Only this process knows the answer: a database that restarts must not cost it. */
+  /** Only this process knows the answer, which must survive a restart of the database. */
   const alone = async (change: Change, outcome: Outcome): Promise<void> => {
     for (let attempt = 1; ; attempt++) {
       try {

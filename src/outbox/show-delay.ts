@@ -1,5 +1,4 @@
-// How long the API needs to show a write. Within that time after a write of ours, a missing record and an unchanged
-// record prove nothing: they are read again.
+// How long the API needs to show a write. During that time, a missing or unchanged record proves nothing, and is read again.
 
 import { assumedShownAfter, type ShownAfter } from '../sync/remembered/own-writes.ts'
 import type { Change } from './change.ts'
@@ -19,7 +18,7 @@ export type ShowDelay = ShownAfter & {
   knownMs(attempt: Attempt): number
   /** Records that a change of this process wrote to an aggregate or a record. */
   wrote(what: string, changeId: string): void
-  /** Its last write there, and how long ago that was by the same clock; null: longer than an effect may take to show. */
+  /** Its last write there, and the time since then by the same clock; null: longer than an effect may take to show. */
   lastWrite(what: string): { readonly changeId: string; readonly sinceMs: number } | null
 }
 
@@ -29,7 +28,7 @@ type Attempt = Pick<Change, 'id' | 'sentAt' | 'evidence'>
 const nameOf = ({ sentAt, evidence }: Attempt): string =>
   `${sentAt?.getTime()} ${evidence.answered === true || evidence.finished === true}`
 
-/** Milliseconds to the next read of a write that does not show yet: as long as it has waited already. */
+/** Milliseconds to the next read of a write that does not show yet: as long as it has waited. */
 const nextCheckMs = (sinceMs: number): number => Math.round(Math.min(latestMs, Math.max(soonestMs, sinceMs)))
 
 type Again = { readonly delayMs: number; readonly error: string; readonly unseen: Unseen }
@@ -42,10 +41,7 @@ export function checkAgain(unseen: Unseen): Again | null {
   return { delayMs, error: 'The API does not show the latest write yet.', unseen }
 }
 
-/**
- * @param assumedMs the delay until one was observed
- * @param steadyMs a monotonic clock
- */
+/** `assumedMs`: the delay until one was observed; `steadyMs`: a monotonic clock. */
 export function createShowDelay(
   assumedMs: number = assumedShownAfter.ms(),
   steadyMs = (): number => performance.now(),
@@ -65,7 +61,7 @@ export function createShowDelay(
         if (now - at < longestMs) break
         written.delete(other)
       }
-      written.delete(what) // the oldest stand first
+      written.delete(what) // keeps the oldest first
       written.set(what, { changeId, at: now })
     },
     lastWrite: (what) => {

@@ -1,7 +1,7 @@
-// The states of a change and the moves between them: the one table that says what may follow what. The lists of states in
-// SQL and the diagram in docs/outbox.md are made from it. Pure.
+// The states of a change and the moves between them. The lists of states in SQL and the diagram in docs/outbox.md are made from this
+// table. Pure.
 
-/** What can happen to a change, as the diagram says it. */
+/** Events of a change, with their texts in the diagram. */
 const events = {
   claimed: 'claimed',
   'retry-later': 'certainly no effect',
@@ -89,23 +89,23 @@ const states: Readonly<Record<Status, State>> = {
   },
 }
 
-/** Every state, in the order in which people are shown them. */
+/** Every state, in the order in which they are shown. */
 export const statuses = Object.keys(states) as readonly Status[]
 
 /** The state after an event, or null when that cannot happen to a change in this state. */
 export const transition = (from: Status, event: Event): Status | null => states[from].moves[event] ?? null
 
-/** The states from which an event may happen: what the SQL of a move must ask for. */
+/** The states in which an event may happen, which the SQL of a move must check. */
 export const statesBefore = (event: Event): readonly Status[] =>
   statuses.filter((status) => transition(status, event) !== null)
 
 const where = (fits: (state: State) => boolean): readonly Status[] => statuses.filter((status) => fits(states[status]))
 
-/** The sets of states that decisions in TypeScript and in SQL speak of. */
+/** Sets of states for conditions in TypeScript and SQL. */
 export const stateSets = {
-  /** A pusher may take it: for the first time, or because it cannot be known what became of it. */
+  /** A pusher may claim it: for the first time, or because its outcome is unknown. */
   claimable: statesBefore('claimed'),
-  /** It was not dispatched, and still may be. */
+  /** It was not dispatched, but may be. */
   waiting: where(({ phase }) => phase === 'open').filter((status) => transition(status, 'canceled') !== null),
   holding: where(({ holds }) => holds),
   dead: where(({ dead }) => dead),
@@ -118,8 +118,8 @@ export const stateSets = {
 export const inStates = (column: string, set: keyof typeof stateSets): string => `${column} in (${listOf(set)})`
 
 /**
- * A condition of SQL: the change is not settled, as the predicate of the index `queue_unsettled` says it. It is written so
- * that no other condition implies it: that index must not be read where one change or one aggregate is looked up.
+ * SQL: the change is not settled, as in the predicate of the index `queue_unsettled`. No other condition implies this form: that index
+ * must not be used to look up one change or aggregate.
  */
 export const isUnsettled = (column: string): string =>
   `case when ${inStates(column, 'unsettled')} then true else false end`
@@ -130,7 +130,7 @@ const listOf = (set: keyof typeof stateSets): string => stateSets[set].map((stat
 export const goneRoles = `select p.partner from sync.partners p
   where not exists (select from pg_catalog.pg_roles r where r.oid = p.role)`
 
-/** SQL: why a change waits whose role is gone; null: it is there. */
+/** SQL: why a change waits if its role is gone; null: the role exists. */
 export const roleMissing = (alias: string): string => `(select format(
     'Held: role %1$I %2$s. Hand over what it left: boat-mirror access hand-over %1$I ROLE; or cancel the change: boat-mirror changes cancel %3$s.',
     p.name, case when p.role is null and p.gone_at is null then 'does not exist; create it' else 'is gone' end, ${alias}.id)

@@ -1,6 +1,5 @@
-// Field values: the shape in which they are written, when two of them mean the same, and what becomes of characters that
-// the mirror can't show. Pure. The API reads and writes some fields differently: countries by code, methods by id
-// (docs/sources.md, differences, silence).
+// Field values: the shape in which they are written, when two values are equal, and characters that the mirror cannot show. The API reads
+// and writes some fields differently: countries by code, methods by id (docs/sources.md, differences, silence). Pure.
 
 import {
   fieldAt,
@@ -20,16 +19,13 @@ import { canonicalDecimal } from '../decimal.ts'
 /** Members by which the API names a currency-like value that comes as an object. */
 const codeMembers = ['code', 'iso', 'id'] as const
 
-/**
- * The value of a field in a record; undefined: none. Where an object with an id or code is known, only that may be
- * present.
- */
+/** The value of a field in a record; undefined: none. */
 export function shownValue(field: BodyField, record: Json | undefined): Json | undefined {
   if (field.readPath === null) return undefined
   return fieldAt(record, (field.readPath ?? field.name).split('.'))
 }
 
-/** The value of a field in a record as read; null where it is absent or not shown. */
+/** The value of a field in a record as read; null if it is absent or not shown. */
 export const readValue = (field: BodyField, record: Json | undefined): Json => shownValue(field, record) ?? null
 
 /** A value as read, in the shape in which it is written; null stays null. */
@@ -40,7 +36,7 @@ export function writeShape(field: BodyField, value: Json): Json {
   return code ?? value
 }
 
-/** A value that goes back as it came; only where what is shown as text is written as an object, or the reverse, in that shape. */
+/** A value to write back unchanged, except if it is read as text and written as an object, or the reverse. */
 export const asReceived = (field: BodyField, value: Json): Json =>
   value === null || isObject(value) === (field.type === 'object') ? value : writeShape(field, value)
 
@@ -104,7 +100,7 @@ type Unseen = {
   readonly replaced: readonly string[]
 }
 
-/** The effect of a change on fields whose characters its author could not see. */
+/** Finds fields of a change whose present characters its author could not see. */
 export function unseenFields(
   fields: readonly BodyField[],
   wishes: Readonly<JsonObject>,
@@ -121,18 +117,18 @@ export function unseenFields(
   return { echoed: namesOf(echoed), garbled: namesOf(garbled), replaced: namesOf(replaced) }
 }
 
-/** Fields of a body that hold bytes of no character set: no JSON can bring them back. */
+/** Fields of a body with bytes outside of the character set, which no JSON can restore. */
 export const lostFields = (body: Readonly<JsonObject>): readonly string[] =>
   Object.entries(body).flatMap(([name, value]) =>
     someText(value, (text) => text.includes(lostCharacter)) ? [name] : [],
   )
 
-/** Why a change is not sent that would have to send lost fields back. */
+/** Why a change with lost fields is not sent. */
 export const lostMessage = (changeId: string, names: readonly string[]): string =>
   `Nothing was sent: ${names.join(', ')} had bytes that are not in the character set of the answer, and an update replaces ` +
   `the whole record. Name the field in a change, with its full text, or have it corrected in the API and run: boat-mirror changes retry ${changeId}.`
 
-/** Why a change is not sent that holds U+FFFD for what the mirror can't show. */
+/** Why a change with U+FFFD is not sent. */
 export const garbledMessage = (names: readonly string[]): string =>
   `Nothing was sent: ${names.join(', ')} has U+FFFD, which replaces a character that the mirror cannot store. ` +
   'Cancel this change and queue one with the full text.'

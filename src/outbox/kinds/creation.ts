@@ -33,19 +33,19 @@ export const addition: Kind = {
   readBack: readRecord,
 }
 
-/** The spellings under which an API may keep a text: as it is, and without what it may take away. */
+/** The spellings in which an API may store a text. */
 const spellings = (text: string | undefined, rewritten: (text: string) => string): readonly string[] =>
   [...new Set(text === undefined ? [] : [text, rewritten(text)])].filter((each) => each.trim() !== '')
 
 const tidied = (text: string): string => text.normalize('NFKC').replace(/\s+/gu, ' ').trim()
 
-/** The filters by which the user is looked for: every spelling of the e-mail, and of the last or the first name. */
+/** The filters for a user: every spelling of the e-mail, and of the last or first name. */
 const filtersFor = (body: Readonly<JsonObject>): readonly Params[] => [
   ...spellings(textOf(body.email), (text) => normalText(text).normalize('NFC')).map((email) => ({ email })),
   ...spellings(textOf(body.lastName) ?? textOf(body.firstName), tidied).map((name) => ({ name })),
 ]
 
-/** Users who could be the one described; null where neither e-mail nor name was given. @throws ApiError */
+/** Users like the described one; null if neither e-mail nor name was given. @throws ApiError */
 async function readAlike(delivery: Delivery, body: Readonly<JsonObject>): Promise<LookUp | null> {
   const filters = filtersFor(body)
   if (filters.length === 0) return null

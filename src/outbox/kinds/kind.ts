@@ -28,15 +28,15 @@ export type Delivery = {
   readonly knownMs: number
 }
 
-/** The input of a change, its references replaced by the results of earlier changes. */
+/** The input of a change, with references replaced by results. */
 export type Given = { readonly params: Params; readonly fields: JsonObject }
 
-/** What is dispatched, or was by an attempt whose answer is not known. */
+/** What is sent, or was sent by an attempt whose answer is unknown. */
 export type Sent = {
   readonly params: Params
   /** Empty for removals, which have none. */
   readonly body: JsonObject
-  /** The fields of the body that come from the change, not from the record as it was read. */
+  /** The fields of the body that come from the change, not from the present record. */
   readonly applied: JsonObject
   readonly evidence: Evidence
   readonly warnings: readonly string[]
@@ -44,11 +44,11 @@ export type Sent = {
 
 export type Prepared = Sent & { readonly kind: 'prepared' }
 
-/** What a look-up after a lost answer found: the record or the records it could be; null: nowhere to look for it. */
+/** The record, or the records that it could be, after a lost answer; null: it cannot be searched. */
 export type Found = readonly Seen[] | null
 
 export type Verdict =
-  /** It took effect; `seen` shows the record, null where it is gone as wished. */
+  /** It took effect; `seen`: the record; null: it is gone as intended. */
   | { readonly kind: 'took'; readonly seen: Seen | null }
   /** It did not. */
   | { readonly kind: 'not' }
@@ -67,11 +67,11 @@ export type Verdict =
       readonly mayClear?: true
     }
 
-/** How it became known that a write took effect: by an answer, by a record that was read, or by both. */
+/** The evidence that a write took effect: an answer, a record that was read, or both. */
 export type Effect = { readonly response: Response | null; readonly seen: Seen | null }
 
 export type Kind = {
-  /** Sent twice it makes two records, whose ids are results for later changes. */
+  /** It creates a record, whose id is a result for later changes. Sent twice, it would create two. */
   readonly makesRecord?: true
   /** An operator may send it over the present values instead. */
   readonly replaces?: true
@@ -79,12 +79,9 @@ export type Kind = {
   readonly expires?: true
   /** A refusal may be caused by the record that this change created: the present record is compared with what was sent. */
   readonly comparesExisting?: true
-  /** @throws ApiError when what is there now can't be read. */
+  /** @throws ApiError if the present state cannot be read */
   prepare(delivery: Delivery, given: Given): Promise<Prepared | Outcome>
-  /**
-   * What another history of the database may have sent for it, of which nothing was written down; absent: what `prepare` makes.
-   * @throws ApiError when what is there now can't be read.
-   */
+  /** What another history of the database may have sent; by default as `prepare`. @throws ApiError if the present state cannot be read */
   formerly?(delivery: Delivery, given: Given): Promise<Sent | Outcome>
   /** @throws ApiError when the API can't be read. */
   verify(delivery: Delivery, sent: Sent): Promise<Found>
@@ -92,8 +89,8 @@ export type Kind = {
   decide(write: WriteDef, sent: Sent, found: Found, timeZone: string): Verdict
   /** Never throws an ApiError: reading back may fail. */
   finish(delivery: Delivery, sent: Sent, effect: Effect): Promise<Outcome>
-  /** The record as the API shows it; absent: there is none to show. */
+  /** The record as the API shows it; absent for kinds without one. */
   readBack?(delivery: Delivery, params: Params): Promise<Seen | null>
-  /** What a refusal means where it is not a failure; null: it is one. */
+  /** The outcome of a refusal that is no failure; null: it is one. */
   refused?(delivery: Delivery, sent: Sent, error: ApiError): Promise<Outcome | null>
 }

@@ -13,7 +13,7 @@ import { notTaken, took } from './shared.ts'
 
 const idOf = (record: Json): string | undefined => textOf(get(record, 'id'))
 
-/** The records that were unknown before the attempt; one without an id may be new, too. */
+/** The records that were unknown before the attempt, and records without an id. */
 function newAmong(found: readonly Seen[], { evidence }: Sent): readonly Seen[] {
   const known = new Set(evidence.ids ?? [])
   return found.filter(({ record }) => !known.has(idOf(record) ?? ''))
@@ -21,9 +21,9 @@ function newAmong(found: readonly Seen[], { evidence }: Sent): readonly Seen[] {
 
 /** How a new record is compared with what was sent. */
 type Comparison = {
-  /** Whether it is the one. */
+  /** Whether it can be the created record. */
   likenessOf(record: Json): Likeness
-  /** Whether it is certainly another one. */
+  /** Whether it is certainly another record. */
   isAnother(record: Json): boolean
 }
 
@@ -33,7 +33,7 @@ export function byIdentity(write: WriteDef, { body }: Pick<Sent, 'body'>, timeZo
   const isSent = ({ name }: BodyField): boolean => !isBlank(body[name])
   const likenessIn = (field: BodyField, record: Json): Likeness =>
     likeness(field, body[field.name], shownValue(field, record), timeZone)
-  /** Where nothing was sent, nothing may be shown. A field that is not shown contradicts nothing, unless it must be. */
+  /** A field that was not sent must not be shown. A field that is not shown is not compared, unless it must be shown. */
   const isCompared = (field: BodyField, record: Json): boolean => {
     const value = shownValue(field, record)
     if (isSent(field)) return value !== undefined || shown !== undefined
@@ -137,9 +137,8 @@ async function itself(delivery: Delivery, sent: Sent, seen: Seen): Promise<Seen>
 }
 
 /**
- * The records that may be this change's: without what other changes of this outbox made, since rentals and users are created
- * side by side, and what was added a moment ago may have been missing from the look-up before. What another change may have
- * made whose fate is not known is marked.
+ * The records that this change may have created: without those of other changes of this outbox. A record that another change with an
+ * unknown outcome may have created is marked.
  * @throws a database error
  */
 export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly Seen[]): Promise<readonly Seen[]> {
@@ -178,7 +177,7 @@ export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly S
   })
 }
 
-/** A change of the same operation: one that made a record, or one whose fate is not known. */
+/** A change of the same operation that created a record, or whose outcome is unknown. */
 type Rival = {
   readonly id: string | null
   readonly change: string

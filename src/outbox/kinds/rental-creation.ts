@@ -1,6 +1,6 @@
-// A new rental, pending for 15 minutes: after a lost answer the one with this reference and departure that was not there
-// before; that none was made is proven where every new one of the boat departs at another time. The list of rentals can't be
-// searched by a reference, but what the newest ones show can be compared with it.
+// A new rental, pending for 15 minutes. After a lost answer it is the rental with this reference and departure that did not exist before.
+// None was created if every new rental of the boat departs at another time. The list cannot be searched by reference, so the newest
+// rentals are compared.
 
 import { get, type Json, type JsonObject, LosslessNumber, textOf } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
@@ -20,19 +20,13 @@ type Installation = { readonly id: string; readonly number: number }
 /** `former`: the installations that this database is a copy of. */
 type Installations = Installation & { readonly former: readonly Installation[] }
 
-/**
- * The reference a rental is created with, when the partner gave none. Numeric where the API takes numbers only
- * (docs/sources.md, differences).
- */
+/** The reference of a new rental if the partner gave none. Numeric if the API takes only numbers (docs/sources.md, differences). */
 export function ownReference(installation: Installation, changeId: string, numeric: boolean): string {
   if (!numeric) return `bm-${installation.id}-${changeId}`
   return String(BigInt(installation.number) * 1_000_000_000n + (BigInt(changeId) % 1_000_000_000n))
 }
 
-/**
- * Turns a reference of digits into a number, for an API that takes `referenceId` as an integer on creation; null: it would
- * not come back as it was sent.
- */
+/** Turns a reference of digits into a number, for an API that takes integers; null: leading zeros would be lost. */
 export function numericReference(body: JsonObject): JsonObject | null {
   const digits = textOf(body.referenceId)
   if (digits === undefined || !/^\d{1,18}$/.test(digits)) return body
@@ -57,7 +51,7 @@ async function installationOf(context: PushContext): Promise<Installations> {
   return row
 }
 
-/** Departure of the slot as the mirror knows it, ISO; null where it does not. */
+/** Departure of the slot in the mirror, ISO; null if it is unknown. */
 async function departureOf(context: PushContext, { resourceId, slotId }: JsonObject): Promise<string | null> {
   const row = await firstRow<{ departure_datetime: Date | null }>(
     context,
@@ -71,10 +65,7 @@ async function departureOf(context: PushContext, { resourceId, slotId }: JsonObj
 const newestOf = (delivery: Delivery, { resourceId }: JsonObject): Promise<readonly Seen[]> =>
   readNewest(delivery, { resourceId: String(textOf(resourceId)) }, 'creationDateDesc')
 
-/**
- * Whether the newest rentals, as far as they were shown, hold everything that was made since the attempt: the page is too
- * short to be cut off, or it is in order and ends with a rental that was known before.
- */
+/** Whether the page has all rentals since the attempt: it is short, or in order and ends with a rental known before. */
 function reachesBack(found: readonly Seen[], { evidence }: Sent, timeZone: string): boolean {
   const [newest, oldest] = [found[0]?.record, found.at(-1)?.record]
   if (newest === undefined || oldest === undefined || found.length < shortestPage) return true
@@ -85,7 +76,7 @@ function reachesBack(found: readonly Seen[], { evidence }: Sent, timeZone: strin
   return inOrder && (evidence.ids ?? []).includes(String(textOf(get(oldest, 'id'))))
 }
 
-/** The resource and company of a new rental, which does not name them itself. */
+/** The resource and company of a new rental, which the API does not return with it. */
 async function filled({ context, change }: Delivery, { rootId }: Done, { body }: Sent, { readAt }: Seen) {
   const resource_id = String(textOf(body.resourceId))
   const row = await firstRow<{ company_id: string | null }>(

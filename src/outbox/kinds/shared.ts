@@ -1,4 +1,4 @@
-// What several kinds of write do alike: ready to be sent, found among records, read back, into the mirror.
+// Steps that several kinds of write share: preparing, finding among records, reading back, mirroring.
 
 import { get, type Json, type JsonObject, textOf } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
@@ -32,7 +32,7 @@ export function creationBody(write: WriteDef, fields: Readonly<JsonObject>): Jso
   )
 }
 
-/** What makes something new, with what is there before it does. */
+/** The request of a creation, with the state before it. */
 export function preparedCreation(write: WriteDef, { params, fields }: Given, evidence: Evidence): Prepared {
   const body = creationBody(write, fields)
   return { kind: 'prepared', params, body, applied: body, evidence, warnings: [] }
@@ -42,7 +42,7 @@ export function preparedCreation(write: WriteDef, { params, fields }: Given, evi
 export const observable = (write: WriteDef, body: Readonly<JsonObject>): readonly BodyField[] =>
   write.body.filter((field) => field.readPath !== null && body[field.name] !== undefined)
 
-/** Of what there is at most one: it is there as it was sent, or something else is. */
+/** The verdict about a record of which there is at most one: it is as sent, or different. */
 export function asSent(write: WriteDef, body: Readonly<JsonObject>, seen: Seen, timeZone: string): Verdict {
   const differing = observable(write, body).flatMap((field) => {
     const [local, remote] = [body[field.name] ?? null, readValue(field, seen.record)]
@@ -56,7 +56,7 @@ const idOf = (record: Json): string | undefined => textOf(get(record, 'id'))
 
 type Projection = { readonly writes: MirrorWrites; readonly warnings: readonly string[] }
 
-/** A record as read or answered, as a row of `stream`. A record that can't be mirrored is a warning, not an error. */
+/** A record as a row of the stream. A record that cannot be mirrored is a warning, not an error. */
 export function mirrored(context: PushContext, name: string, seen: Seen | null, params: Params): Projection {
   const stream = streamNamed(name)
   const hidden = stream.document === true && !context.settings.mirrorDocuments
@@ -75,7 +75,7 @@ export function mirrored(context: PushContext, name: string, seen: Seen | null, 
 export const rentalStatus = (write: WriteDef, record: Json | undefined): string | null =>
   streamNamed(write.stream) === rentals ? (textOf(get(record, 'status')) ?? null) : null
 
-/** A change that took effect, before its kind says more of it. `id`: that of the record it made. */
+/** The outcome of a change that took effect, without its details. `id`: that of the created record. */
 export function done(change: Change, params: Params, id: string | null = null): Done {
   const { write } = change
   return {
@@ -92,10 +92,7 @@ export function done(change: Change, params: Params, id: string | null = null): 
   }
 }
 
-/**
- * Reads back; null: the API shows no record. Undefined: it did not answer, and the answer to the write must suffice:
- * the next sync brings the rest of an unread record.
- */
+/** Reads back; null: the API shows no record; undefined: it did not answer, and the next sync reads the record. */
 export async function readBack(read: Promise<Seen | null>, { signal }: Delivery): Promise<Seen | null | undefined> {
   try {
     return await read
@@ -105,14 +102,14 @@ export async function readBack(read: Promise<Seen | null>, { signal }: Delivery)
   }
 }
 
-/** The record in an answer to a write: it is as new as that. Whether the API answers an add with a list is not documented. */
+/** The record in an answer to a write. Whether the API answers an add with a list is not documented. */
 export function answered({ context, change }: Delivery, { response }: Effect): Seen | null {
   const body = response?.body ?? null
   const record = Array.isArray(body) ? (body[0] ?? null) : body
   return record === null ? null : { record, exact: record, readAt: context.clock.now(), source: change.write.endpoint }
 }
 
-/** The created record, from the answer or as it was found. A record without an id is searched among the others. */
+/** The outcome of a creation, from its answer or the found record. A record without an id must be searched. */
 export function finishMaking(delivery: Delivery, sent: Sent, effect: Effect): Outcome {
   const { context, change } = delivery
   const { write } = change
@@ -134,10 +131,7 @@ export function finishMaking(delivery: Delivery, sent: Sent, effect: Effect): Ou
   }
 }
 
-/**
- * A recent write of ours to the change's record, or its creation, which is searched longest; null: none recently. One that lies
- * ahead of the database's clock was not: that was set back.
- */
+/** A recent write of ours to the record, or its creation, which is awaited longest; null: none. Future times are from a clock set back. */
 async function writtenLately({ context, change, startedAt }: Delivery): Promise<Unseen | null> {
   const delay = showDelayOf(context)
   const { rows } = await context.database.pool.query<{ written_ms: number | null; made_ms: number | null }>(
@@ -162,16 +156,13 @@ export async function awaited(delivery: Delivery): Promise<ReturnType<typeof che
   return written === null ? null : checkAgain(written)
 }
 
-/** The outcome for a record that is not there before anything was sent: gone, or not to be seen yet. */
+/** The outcome if the record is missing before anything was sent: it is gone, or does not show yet. */
 export async function goneOrAwaited(delivery: Delivery): Promise<Outcome> {
   const again = await awaited(delivery)
   return again === null ? gone(delivery.change) : { kind: 'retry', heldBack: true, ...again }
 }
 
-/**
- * After a successful answer: when to read the record again, because it shows nothing of the write yet. Null: its
- * present content counts.
- */
+/** After a successful answer: when to read the record again, because it does not show the write yet. Null: it counts. */
 export function notShown({ context, change, knownMs }: Delivery, verdict: Verdict): Outcome | null {
   if (verdict.kind !== 'not' && verdict.kind !== 'gone') return null
   const sinceMs = change.evidence.answered ? knownMs : 0

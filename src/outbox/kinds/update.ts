@@ -1,5 +1,5 @@
-// Updates. The API replaces a record as a whole and knows no versions: so the record is read, the change merged into it
-// (merge.ts), all of it sent, and read back.
+// Updates. The API replaces whole records and has no versions. So the record is read, the change is merged into it (merge.ts), and the
+// whole is sent and read back.
 
 import { get, isObject, type Json, type JsonObject, parseJson, textOf } from '../../api/wire/json.ts'
 import { keyText } from '../../catalog/keys.ts'
@@ -49,7 +49,7 @@ type EarlierChanges = {
    * beyond that, numbers of transactions may be those of a server this database was restored from.
    */
   readonly base: JsonObject
-  /** The result of recent changes, of any client, that the API may not show yet; null: none. */
+  /** The result of recent changes that the API may not show yet; null: none. */
   readonly written: (Unseen & { readonly fields: Readonly<JsonObject> }) | null
 }
 
@@ -100,7 +100,7 @@ async function earlierChanges({ context, change }: Delivery, params: Params): Pr
   }
 }
 
-/** Whether a record shows what earlier changes left: one that does not may have been read too early. */
+/** Whether a record shows the result of earlier changes; if not, it may have been read too early. */
 const showsAll = ({ body }: WriteDef, fields: Readonly<JsonObject>, { record }: Pick<Seen, 'record'>): boolean =>
   body.every(
     (field) => fields[field.name] === undefined || sameValue(field, fields[field.name], readValue(field, record)),
@@ -130,7 +130,7 @@ export function updateBody(
   )
 }
 
-/** An update of which nothing is left to send, because the remote value was taken for each of its fields. */
+/** The outcome of an update of which every field keeps the remote value. */
 function nothingToSend(
   { context, change }: Delivery,
   params: Params,
@@ -140,7 +140,7 @@ function nothingToSend(
   return { ...done(change, params), mirror: mirrored(context, change.write.stream, seen, params).writes, warnings }
 }
 
-/** Fields whose value is not what it should be: those the API ignored, and those that others moved meanwhile. */
+/** Warnings about fields that the API ignored or reset, or that others changed meanwhile. */
 function differences(change: Change, { applied, evidence }: Sent, record: Json): readonly string[] {
   const shown = change.write.body.filter((field) => field.readPath !== null)
   const before = objectIn(evidence.before)
@@ -155,10 +155,7 @@ function differences(change: Change, { applied, evidence }: Sent, record: Json):
   }).flatMap(([what, fields]) => (fields.length === 0 ? [] : [`${what}: ${namesOf(fields)}.`]))
 }
 
-/**
- * Refused fields that the change does not touch, whose present values can be omitted. None where that would reset one
- * of them: an unintended change of a price.
- */
+/** Refused fields that the change does not touch, and that can be omitted. None if that would reset one, for example a price. */
 function untouched({ write, leftOut }: Change, { applied, body }: Sent, refused: readonly string[]): readonly string[] {
   const resets = write.body.filter((field) => field.whenLeftOut === 'reset').map((field) => field.name)
   if (refused.some((name) => Object.hasOwn(applied, name) || resets.includes(name))) return []
@@ -168,16 +165,13 @@ function untouched({ write, leftOut }: Change, { applied, body }: Sent, refused:
 type Known = {
   /** The base without values that could not have been seen. */
   readonly base: JsonObject
-  /** Fields of the change whose values the mirror does not hold, nor the caller gave: whatever is there is written over. */
+  /** Fields of the change with an unknown base, whose present values are overwritten. */
   readonly unknown: readonly string[]
-  /**
-   * Of these, those that the change names without a value, as the mirror shows them: they were not meant to be
-   * cleared.
-   */
+  /** Those of them that the change has as null, as in the mirror: they are not meant to be cleared. */
   readonly echoed: readonly string[]
 }
 
-/** The base of the merge, where the mirror drops values, or has erased them to read them again. */
+/** The base of the merge, if the mirror drops values, or has erased them to read them again. */
 function knownBase({ context, change }: Delivery, base: JsonObject, wishes: Readonly<JsonObject>): Known {
   const dropped = [...personalFields(context.privacy, change.write)].flatMap(([name, action]) =>
     action === 'drop' ? [name] : [],
@@ -316,7 +310,7 @@ export const update: Kind = {
       response: effect.response,
       mirror: row.writes,
       warnings: [...sent.warnings, ...warnings, ...row.warnings],
-      // What no answer shows is what was sent: a later change must not take an older record for its base.
+      // Without a record, what was sent is the base of later changes.
       leftBehind: seen === null ? sent.applied : leftBehind(write, sent.applied, seen.record),
       rentalStatus: rentalStatus(write, seen?.record),
     }
