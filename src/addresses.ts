@@ -1,6 +1,5 @@
-// Addresses as settings take them, and the secret that signs what is posted to one: undefined is what is not taken. And which Host
-// headers are answered: a page of a foreign site can make its own name point to this address (DNS rebinding); it then asks under that
-// name, and is refused. Pure.
+// Addresses in settings, and the secret that signs posted messages: undefined is an invalid value. And the Host headers that are accepted:
+// a foreign site can make its own name point to this address (DNS rebinding), and is then refused by that name. Pure.
 
 import { isIP } from 'node:net'
 
@@ -12,7 +11,7 @@ const addressWith =
 
 const httpAddress = addressWith('http:', 'https:')
 
-/** The address, unless a % in its user or password is not an escape: then its meaning is unclear. */
+/** The address; undefined if a % in its user or password is not an escape. */
 function withReadableLogin(address: string | undefined): string | undefined {
   try {
     const { username, password } = new URL(address ?? '')
@@ -25,7 +24,7 @@ function withReadableLogin(address: string | undefined): string | undefined {
 
 const postgresAddress = addressWith('postgres:', 'postgresql:')
 
-/** The values that libpq's parameters take where pg would fail on another value, or ignore it. */
+/** Valid values of libpq's parameters; pg would fail on others, or ignore them. */
 const postgresParameters: Readonly<Record<string, RegExp>> = {
   sslmode: /^(disable|allow|prefer|require|verify-ca|verify-full|no-verify)$/,
   sslnegotiation: /^(postgres|direct)$/,
@@ -33,21 +32,21 @@ const postgresParameters: Readonly<Record<string, RegExp>> = {
   host: /^[^,]*$/,
 }
 
-/** libpq and pg take a user without a host, which is no URL: `postgres://user:pw@/db?host=/dir`. */
+/** libpq and pg allow a user without a host, which is no URL: `postgres://user:pw@/db?host=/dir`. */
 const withHost = (value: string): string =>
   value.replace(
     /^postgres(ql)?:\/\/[^/?#]*@(?=[/?]|$)/i,
     (user) => user + encodeURIComponent(process.env.PGHOST || 'localhost'),
   )
 
-/** A Postgres address: of one host, and with nothing in it that cannot be decoded. */
+/** A Postgres address of one host. */
 export function parsePostgresAddress(value: string): string | undefined {
-  // A % that escapes nothing stands for itself, as pg has it.
+  // A % that escapes nothing is a plain character, as in pg.
   const given = postgresAddress(withHost(value.replace(/%(?![0-9a-f]{2})/gi, '%25')))
   if (given === undefined) return undefined
   const url = new URL(given)
   const { username, password, hostname, pathname, searchParams } = url
-  // Of a parameter that is given twice the last one counts, as libpq and pg have it.
+  // The last of repeated parameters counts, as in libpq and pg.
   for (const name of new Set(searchParams.keys())) {
     const [last, before] = searchParams.getAll(name).reverse()
     if (before !== undefined) searchParams.set(name, last ?? '')
@@ -83,10 +82,7 @@ export function parseRedisAddress(value: string): string | undefined {
   return address !== undefined && /^(\/\d*)?$/.test(new URL(address).pathname) ? address : undefined
 }
 
-/**
- * The address of a receiver of our messages: clear text travels only to this machine and to names that exist only in
- * a local network. Kept unchanged, including a slash at its end: another path may belong to another receiver.
- */
+/** The address of a receiver of our messages: clear text only to this machine and to names of a local network. It is not changed. */
 export function parseReceiver(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : null
   if (url === null || url.username !== '' || url.password !== '' || url.hash !== '') return undefined
@@ -94,13 +90,13 @@ export function parseReceiver(value: string): string | undefined {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isNear) ? url.href : undefined
 }
 
-/** Keys as Standard Webhooks writes them, with spaces between them, each once. Anything else is undefined. */
+/** Keys of Standard Webhooks, separated by spaces. */
 export function parseSigningSecrets(value: string): readonly string[] | undefined {
   const secrets = value.split(/\s+/).map(parseSigningSecret)
   return secrets.every((secret) => secret !== undefined) ? [...new Set(secrets)] : undefined
 }
 
-/** One of them: it wants 24 to 64 bytes. */
+/** One key, of 24 to 64 bytes. */
 function parseSigningSecret(value: string): string | undefined {
   const base64 = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value)?.[1]
   if (base64 === undefined || base64.length % 4 !== 0) return undefined
@@ -116,21 +112,19 @@ export function parseListen(value: string): { readonly host: string; readonly po
   return host !== undefined && port <= 65_535 ? { host, port } : undefined
 }
 
-/** The name in a Host header, without port and brackets, in lower case; null when it is none. */
+/** The name in a Host header, without port and brackets, in lower case; null if it is invalid. */
 export function hostNameOf(header: string | undefined): string | null {
   const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?$/i.exec(header ?? '')
   return (match?.[1] ?? match?.[2] ?? null)?.toLowerCase() ?? null
 }
 
-/** Is this the name or address of this machine to itself? */
+/** Whether this is a loopback name or address. */
 export const isLoopback = (name: string): boolean =>
   name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name)
 
 /**
- * Whether a request for this Host is answered. On loopback only loopback names are. Elsewhere addresses, the
- * configured name and names without a dot (containers, machines of a local network) are: no public name looks like
- * these.
- * @param listening HOST.
+ * Whether a request for this Host is answered: on loopback, loopback names; elsewhere also addresses, the configured name and names without
+ * a dot, as in a local network. `listening`: HOST.
  */
 export function isKnownHost(header: string | undefined, listening: string): boolean {
   const name = hostNameOf(header)
@@ -140,7 +134,7 @@ export function isKnownHost(header: string | undefined, listening: string): bool
   return isIP(name) !== 0 || name === listening.toLowerCase() || !name.includes('.')
 }
 
-/** Whether a form comes from one of our pages. Every browser says where a form comes from; null and silence are not us. */
+/** Whether a form comes from one of our pages: every browser sends its origin. */
 export function isOwnForm(headers: {
   readonly host?: string | undefined
   readonly origin?: string | undefined

@@ -40,18 +40,18 @@ export type App = {
   readonly log: Logger
   readonly database: Database
   readonly databaseUrl: string
-  /** Where NOTIFY is heard; null: nowhere, because a transaction pooler keeps it back. */
+  /** Where NOTIFY arrives; null: nowhere, because of a transaction pooler. */
   listenUrl(): Promise<string | null>
-  /** The database's clock, as seen from here. */
+  /** The database's clock. */
   readonly clock: Clock
   readonly api: Api
   /** Requests per second over all workers; 0 is no limit. */
   readonly ratePerSecond: number
-  /** The limiter that every request passes, including those of other clients of the same API. */
+  /** The limiter of all requests, also for other clients of the API in this process. */
   readonly limiter: Limiter
   readonly syncContext: Omit<SyncContext, 'onTasks'>
   readonly pushContext: PushContext
-  /** Opens the queue backend. The app closes it, where its user has not. */
+  /** Opens the queue backend. The app closes it, unless its user has. */
   openQueue(signal: AbortSignal): Promise<QueueBackend>
   /** Registers a listener for each call of the API, in addition to the statistics in the database. */
   onCall(listener: (call: CallRecord) => void): void
@@ -67,17 +67,17 @@ export type AppOptions = {
   readonly sandbox: boolean
   /** `migrate`: bring the schema up to date as AUTO_MIGRATE says. `check`: only look. */
   readonly schema: 'migrate' | 'check'
-  /** How long to wait for an API or a queue that does not answer, in milliseconds; null: as long as it takes. */
+  /** Milliseconds to wait for an API or a queue that does not answer; null: forever. */
   readonly patienceMs: number | null
   /** Ends the wait for another process that migrates. */
   readonly signal?: AbortSignal
-  /** Called when the database has answered: what comes after that may be worth another try. */
+  /** Called when the database has answered. */
   readonly onAnswered?: (() => void) | undefined
-  /** Called when `privacy apply` has changed what may be stored: nothing can be written any more. */
+  /** Called when `privacy apply` or a newer program forbids this process to write. */
   readonly onFenced?: (error: BoatMirrorError) => void
 }
 
-/** Replaces the API's address where nothing is read from it: no server listens on the discard port. */
+/** The API's address for commands that do not call it: no server listens on the discard port. */
 export const noApi = 'http://127.0.0.1:9'
 
 /** Requests per second against a real API when nothing is configured; its own limit is not published. */
@@ -111,7 +111,7 @@ export async function prepareSchema(config: Config, url: string, log: Logger, si
   if (config.redisUrl === null) await migrateQueue(url, log, signal)
 }
 
-/** Says to the reports what they follow, and to a new database what is stored of personal data. */
+/** Stores the settings of reports, and in a new database those of personal data. */
 async function saveSettings(url: string, config: Config, log: Logger): Promise<void> {
   const database = openDatabase({ url, applicationName: 'boat-mirror migrate', max: 1, log })
   try {
@@ -129,9 +129,7 @@ export async function openServer(config: Config, log: Logger): Promise<DatabaseS
   return server
 }
 
-/**
- * The pooling in front of the database where sessions are needed; checked once, and logged where it costs something.
- */
+/** The pooling in front of the direct address; checked once, and logged if notifications are lost. */
 function lookOnce(config: Config, { directUrl }: DatabaseServer, log: Logger): () => Promise<Pooling> {
   return kept(async () => {
     const variable = config.databaseDirectUrl === null ? 'DATABASE_URL' : 'DATABASE_DIRECT_URL'
@@ -145,7 +143,7 @@ function lookOnce(config: Config, { directUrl }: DatabaseServer, log: Logger): (
   })
 }
 
-/** Names this installation in a Redis that others use too: its id, and the database, because a copied database has the same id. */
+/** The name of this installation in a shared Redis: its id, and the database, because a copy has the same id. */
 export async function queuePrefix(database: Database): Promise<string> {
   const { rows } = await database.pool.query<{ prefix: string }>(
     `select 'boat-mirror-' || i.id || '-' || d.oid as prefix from outbox.installation i, pg_database d
@@ -155,7 +153,7 @@ export async function queuePrefix(database: Database): Promise<string> {
 }
 
 type Releases = {
-  /** Returns what closes it before the rest, and forgets it. */
+  /** Registers a close. @returns a function that closes it earlier */
   defer(close: () => unknown): () => Promise<void>
   run(): Promise<void>
 }
@@ -259,7 +257,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       api,
       ratePerSecond,
       limiter,
-      // Outbox and sync stand side by side and meet here: what pushing learns of the API, reading goes by.
+      // Outbox and sync are of one layer, and meet here: reads use the delay that pushing learns.
       syncContext: { ...context, api: protectedApi(api, privacy), shownAfter: showDelay },
       pushContext: { ...context, api, showDelay, project: projectRecord },
       openQueue: async (signal) => {

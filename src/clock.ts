@@ -1,4 +1,4 @@
-// Time as a value that is passed in, so that pure logic and tests decide what "now" is.
+// Time: clocks that are passed in, so that tests decide what "now" is; deadlines, backoff and waiting.
 
 import { zoneOffset } from './date-time.ts'
 
@@ -19,10 +19,7 @@ export function addDays(date: string, days: number): string {
   return instant.toISOString().slice(0, 10)
 }
 
-/**
- * Returns whether `ms` milliseconds have passed since now. Timers of a process that was halted are late, and a steady
- * clock stops while the machine sleeps: the clock that went further counts.
- */
+/** Returns whether `ms` milliseconds have passed, by the faster of two clocks: a steady clock stops while the machine sleeps. */
 export function deadlineIn(ms: number): () => boolean {
   const [steady, wall] = [performance.now(), Date.now()]
   return () => Math.max(performance.now() - steady, Date.now() - wall) >= ms
@@ -31,14 +28,11 @@ export function deadlineIn(ms: number): () => boolean {
 type Backoff = {
   readonly firstMs: number
   readonly longestMs: number
-  /** The share of the wait that is random; a half by default. */
+  /** The random share of the wait; a half by default. */
   readonly jitter?: number
 }
 
-/**
- * Milliseconds to wait after so many failures in a row, at least 1: the first wait, then twice as long each time, up to the
- * longest. `random`, from 0 to 1, shortens it by up to `jitter`; 1 leaves it whole.
- */
+/** Milliseconds to wait after consecutive failures: the first wait, doubled each time, up to the longest; shortened at random by up to `jitter`. */
 export function backoffMs(
   failures: number,
   { firstMs, longestMs, jitter = 0.5 }: Backoff,
@@ -63,10 +57,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
-/**
- * Waits for the promise, but no longer than `ms` milliseconds, and leaves no timer behind. Rejects as the promise does, or
- * with the signal's reason.
- */
+/** Waits for the promise, but at most `ms` milliseconds. Rejects as the promise does, or with the signal's reason. */
 export async function within(ms: number, promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted()
   const waiting = new AbortController()

@@ -38,7 +38,7 @@ export type { AuthSetting, PagingStyle, Quota } from './settings.ts'
 export type ProxySettings = {
   readonly https: string | null
   readonly http: string | null
-  /** NO_PROXY: what is reached without. */
+  /** NO_PROXY. */
   readonly except: string | null
 }
 
@@ -64,7 +64,7 @@ type ApiKey =
   | 'referenceAsNumber'
 type ProxyKey = 'httpsProxy' | 'httpProxy' | 'noProxy'
 
-/** How the API is called; what the settings mean, says settings.ts. */
+/** How the API is called; see settings.ts. */
 export type ApiSettings = Pick<SettingValues, ApiKey> & {
   readonly paging: PagingSettings
   /** Per-list exceptions, by stream name. */
@@ -75,17 +75,17 @@ export type ApiSettings = Pick<SettingValues, ApiKey> & {
 /** Every setting's value under its name in settings.ts; those of the API in `api`. */
 export type Config = Omit<SettingValues, ApiKey | ProxyKey | 'paging' | keyof PagingSettings> & {
   readonly api: ApiSettings
-  /** Per-stream intervals that replace the default ones, in milliseconds; 0 takes the stream off the schedule. */
+  /** Intervals by stream that replace the default ones, in milliseconds; 0: not scheduled. */
   readonly schedules: Readonly<Record<string, number>>
   /** Per-stream freshness targets in milliseconds. */
   readonly targets: Readonly<Record<string, number>>
-  /** The treatment of single personal columns, by `table.column`, where it differs from PERSONAL_DATA. */
+  /** The treatment of single personal columns, by `table.column`; others follow PERSONAL_DATA. */
   readonly privacy: Readonly<Record<string, PersonalDataAction>>
 }
 
-/** A setting's value without what must not be shown: passwords in addresses, and the secrets as a whole. */
+/** A setting's value without passwords and secrets. */
 function shown(name: string, value: string): string {
-  // A secret may have been given as the way to send it.
+  // The value of API_AUTH may be the secret by mistake.
   const isSecret =
     ['API_TOKEN', 'ADMIN_TOKEN', 'WEBHOOK_SECRET', 'PERSONAL_DATA_KEY'].includes(name) ||
     (name === 'API_AUTH' && !/^\w{1,8}(:|$)/.test(value))
@@ -96,11 +96,7 @@ function shown(name: string, value: string): string {
   return JSON.stringify(plain.slice(0, shownLength))
 }
 
-/**
- * The environment a program starts with: `.env` of the folder first, then the process's own variables, which win. `inDotenv`: the
- * names in `.env`; {@link readConfig} reports the unknown ones with everything else that is wrong.
- * @throws BoatMirrorError when `.env` can't be read
- */
+/** The variables of `.env` and of the process, which take precedence. `inDotenv`: the names in `.env`. @throws BoatMirrorError CONFIG_INVALID */
 export function readEnvironment(cwd = process.cwd()): { environment: Environment; inDotenv: readonly string[] } {
   const fromFile = readDotenv(resolve(cwd, '.env'))
   return { environment: { ...fromFile, ...process.env }, inDotenv: Object.keys(fromFile) }
@@ -115,10 +111,7 @@ function readDotenv(path: string): Readonly<Record<string, string>> {
   }
 }
 
-/**
- * User and password of API_BASE_URL become Basic authentication, as in every HTTP client, and the address is stored
- * without them, because it is shown in messages and stored in the database.
- */
+/** Turns user and password of API_BASE_URL into Basic authentication. The address is shown and stored without them. */
 function takeLogin(value: ParsedSettings, authGiven: boolean, problems: string[]): ParsedSettings {
   const url = value.baseUrl === null ? null : new URL(value.baseUrl)
   if (url === null || (url.username === '' && url.password === '')) return value
@@ -134,16 +127,16 @@ function takeLogin(value: ParsedSettings, authGiven: boolean, problems: string[]
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Names of the settings that are set, even to their default. */
+/** Names of the settings that are set. */
 export function givenNames(env: Environment, cwd = process.cwd()): ReadonlySet<string> {
   const file = Object.entries(readFile(env, cwd)).filter(([, value]) => !isUnset(value))
   return new Set([...Object.keys(env).filter((name) => env[name]), ...file.map(([name]) => name)])
 }
 
 type Reading = {
-  /** API_TOKEN may be missing, because the API may not be asked at all (see {@link assertToken}). */
+  /** API_TOKEN may be missing; {@link assertToken} checks it before calls. */
   readonly tokenOptional: boolean
-  /** Names in `.env`, which is our own file. */
+  /** Names in `.env`, of which unknown ones are refused. */
   readonly inDotenv?: readonly string[]
   /** What is wrong with the names of streams, which only the catalog knows. */
   readonly problemsOf?: (named: NamedStreams) => readonly string[]
@@ -161,7 +154,7 @@ export function readConfig(env: Environment, cwd = process.cwd(), reading = stri
   return configFrom(env, readFile(env, cwd), cwd, reading)
 }
 
-/** The problem where credentials must be sent and there are none; null: there is no problem. */
+/** The problem of missing credentials; null: there is none. */
 function missingToken({ baseUrl, auth, token }: Pick<ParsedSettings, 'baseUrl' | 'auth' | 'token'>): string | null {
   if (baseUrl === null || auth === null || auth.kind === 'none' || token !== null) return null
   return `API_TOKEN is not set, but API_AUTH is ${auth.kind}. Set API_TOKEN, or API_AUTH=none.`
@@ -177,7 +170,7 @@ export function assertToken({ api }: Pick<Config, 'api'>): void {
 }
 
 /**
- * The settings that a program gives, and nothing of environment and files.
+ * The settings of a program, without environment and files.
  * @throws BoatMirrorError CONFIG_INVALID with one line per wrong value, each under its name as an option.
  */
 export function readOptions(options: SettingOptions, problemsOf: Reading['problemsOf'] = () => []): Config {
@@ -209,7 +202,7 @@ function configFrom(
 
   const read = (setting: Setting<unknown>): unknown => {
     const written = isUnset(file[setting.name]) ? undefined : file[setting.name]
-    // Proxies are known by both spellings, and where both are set the lower case one counts, as everywhere.
+    // The lower case spelling of a proxy takes precedence, as in other programs.
     const lower = setting.name.endsWith('_PROXY') ? env[setting.name.toLowerCase()] : undefined
     const value = lower || env[setting.name] || written || setting.fallback
     if (value === null) return null

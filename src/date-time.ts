@@ -1,6 +1,5 @@
-// Reads dates and date-times as the API writes them. All code that compares or stores them uses this file, so that
-// the time zone of the process never decides what a text means: one without offset is in the configured zone. Pure, except for
-// the rules of zones, which the database decides.
+// Reads dates and date-times of the API. All code that compares or stores them uses this file, so that the time zone of the process never
+// matters: a text without offset is in the configured zone. Pure, except for the rules of zones, which come from the database.
 
 /** A date-time in every spelling of RFC 3339, and some other common ones: a space, `+00`, `+0000`, no seconds. */
 const dateTimePattern =
@@ -11,12 +10,12 @@ const datePattern = /^\d{4}-\d{2}-\d{2}/
 /** Postgres refuses offsets of 16 hours and more, which RFC 3339 allows. */
 const widestOffsetHours = 15
 
-/** Digits of a fraction that count: Postgres refuses very long texts and keeps six. */
+/** Digits of a fraction that are used: Postgres refuses very long texts, and keeps six. */
 const fractionDigits = 15
 
 const daysInMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Parts of a date-time as it was written. */
+/** Parts of a date-time as written. */
 type Parts = {
   readonly day: string
   /** Hours and minutes, `09:30`. */
@@ -46,7 +45,7 @@ function partsOf(text: string): Parts | null {
   return { day, time, seconds, fraction: fraction.slice(0, fractionDigits), offset: offset?.toUpperCase() }
 }
 
-/** The calendar day of a date or date-time, `YYYY-MM-DD`, as it is written: in its own offset. Null for any other text. */
+/** The calendar day of a date or date-time, `YYYY-MM-DD`, in its own offset; null for any other text. */
 export const dayOf = (text: string): string | null =>
   startsWithDay(text) && (text.length === 10 || dateTimePattern.test(text)) ? text.slice(0, 10) : null
 
@@ -60,7 +59,7 @@ export function dateTimeForSql(text: string, timeZone: string): string | null {
   return parts === null ? null : partsForSql(parts, timeZone)
 }
 
-/** The clock of a date-time as it is written, in the form that Postgres takes for timestamp: it ignores the zone. Null as above. */
+/** The clock time of a date-time as written, without its zone, for Postgres's timestamp; null for any text that is no date-time. */
 export function wallClockForSql(text: string): string | null {
   const parts = partsOf(text)
   return parts === null ? null : partsForSql({ ...parts, offset: 'Z' }, 'UTC')
@@ -75,8 +74,7 @@ function partsForSql(parts: Parts, timeZone: string): string | null {
 }
 
 /**
- * The instant of a date-time, in milliseconds since 1970, as Postgres reads it: to the microsecond for as long as a number
- * holds those (until 2248).
+ * The instant of a date-time, in milliseconds since 1970, as Postgres reads it: to the microsecond until 2248.
  * @param timeZone IANA zone of texts without offset
  * @returns null for any text that is no date-time
  */
@@ -87,12 +85,12 @@ export function instantOf(text: string, timeZone: string): number | null {
 
 /** The instant without its fraction, in milliseconds. */
 function secondOf({ day, time, seconds, offset }: Parts, timeZone: string): number {
-  // As a whole minute in UTC, which is the one form that every JavaScript engine reads alike. The rest is added.
+  // A whole minute in UTC is the form that every JavaScript engine reads alike.
   const wall = Date.parse(`${day}T${time}:00.000Z`) + Number(seconds) * 1_000
   return offset === undefined ? wallToInstant(wall, timeZone) : wall - offsetMs(offset)
 }
 
-/** Rounded as Postgres does: of two that are equally near, the even one. */
+/** Rounds as Postgres does: half to even. */
 function microseconds(fraction: string): number {
   if (fraction === '') return 0
   const exact = Number(`0.${fraction}`) * 1_000_000
@@ -111,10 +109,7 @@ function offsetMs(offset: string): number {
 
 const dayMs = 86_400_000
 
-/**
- * The instant at which clocks in a zone show a time, given as if it were in UTC. Of a time that clocks skip, and of one that
- * they show twice, what Postgres takes: the offset before the change, and the one after it.
- */
+/** The instant at which clocks in a zone show a time. As in Postgres, a skipped time has the offset before the change, a repeated one that after it. */
 function wallToInstant(wall: number, timeZone: string): number {
   const [before, after] = [zoneOffset(wall - dayMs, timeZone), zoneOffset(wall + dayMs, timeZone)]
   const later = wall - after
@@ -122,7 +117,7 @@ function wallToInstant(wall: number, timeZone: string): number {
   return wall - before
 }
 
-/** Making a format takes as long as a hundred uses of it. */
+/** Creating a format takes as long as a hundred uses of it. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 function formatFor(timeZone: string): Intl.DateTimeFormat {
@@ -146,14 +141,14 @@ function formatFor(timeZone: string): Intl.DateTimeFormat {
 /** Offset of a zone from an instant on, both in milliseconds; null: not known. */
 type ZoneRule = { readonly from: number; readonly offset: number | null }
 
-/** The rules of zones as Postgres has them, in the order of time. They decide where Node has others. */
+/** Postgres's rules of zones, in the order of time, where Node has others. */
 export const postgresZones = new Map<string, readonly ZoneRule[]>()
 
 /** How far clocks in a zone are ahead of UTC at an instant, in milliseconds. */
 export const zoneOffset = (instant: number, timeZone: string): number =>
   postgresZones.get(timeZone)?.findLast(({ from }) => from <= instant)?.offset ?? nodeOffset(instant, timeZone)
 
-/** The same by the rules of Node alone. */
+/** The same by the rules of Node. */
 export function nodeOffset(instant: number, timeZone: string): number {
   const shown = new Map(
     formatFor(timeZone)
@@ -168,7 +163,7 @@ export function nodeOffset(instant: number, timeZone: string): number {
   return wall.getTime() - Math.floor(instant / 1_000) * 1_000
 }
 
-/** The same instant in UTC, as Postgres takes it; null where its year has not four digits. */
+/** The instant in UTC for Postgres; null if its year has not four digits. */
 function inUtc(parts: Parts, timeZone: string): string | null {
   const micros = microseconds(parts.fraction)
   const text = new Date(secondOf(parts, timeZone) + Math.floor(micros / 1_000_000) * 1_000).toISOString()

@@ -12,7 +12,7 @@ const ofKind =
   (meaning: string): { readonly kind: K; readonly meaning: string } => ({ kind, meaning })
 const [retry, fatal, skip, abort] = [ofKind('retry'), ofKind('fatal'), ofKind('skip'), ofKind('abort')]
 
-/** Code → kind and meaning. The only place where codes are born. */
+/** All codes, with kind and meaning. */
 export const errorCodes = {
   CONFIG_INVALID: fatal('A setting has a value that it does not accept, or its name is unknown.'),
   USAGE: fatal('A command was called with arguments that it does not accept.'),
@@ -73,7 +73,7 @@ type ErrorDetails = {
   /** What you can do about it, as an imperative sentence. */
   readonly remedy?: string
   readonly cause?: unknown
-  /** Overrides the kind of the code, for the rare case where the same code calls for another reaction. */
+  /** Replaces the kind of the code. */
   readonly kind?: ErrorKind
 }
 
@@ -100,14 +100,11 @@ export type ApiErrorDetails = ErrorDetails & {
   readonly retryAfterMs?: number
   /** The first 500 characters of the body, secrets removed. */
   readonly body?: string
-  /**
-   * The reason given in the API's answer, secrets removed. For human readers: it may hold personal data, so it is not
-   * part of `message`.
-   */
+  /** The reason in the API's answer, secrets removed. It may hold personal data, so it is not part of `message`. */
   readonly reason?: string
   /** What a 401 asks for (WWW-Authenticate), secrets removed. */
   readonly asksFor?: string
-  /** False when the request certainly never left: repeating a write is then safe. */
+  /** False if the request was certainly not sent: repeating a write is then safe. */
   readonly mayHaveTakenEffect?: boolean
 }
 

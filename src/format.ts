@@ -1,4 +1,4 @@
-// Numbers, durations and instants as pages and terminals say them. Pure.
+// Numbers, durations and instants as pages and terminals show them. Pure.
 
 /** 12,345 or 0.4: at most one decimal. */
 export const count = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 1 })
@@ -23,7 +23,7 @@ export function duration(seconds: number): string {
   return `${Math.floor(whole / size)} ${name}${rest === 0 ? '' : ` ${rest} ${smallerName}`}`
 }
 
-/** A duration in its largest unit, rounded: 45 s, 3 min, 2 h, 5 d. Short, and of nearly the same width from one look to the next. */
+/** A duration in its largest unit, rounded: 45 s, 3 min, 2 h, 5 d. */
 export function about(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds))
   const unit = units.find(([, size]) => whole >= size)
@@ -45,7 +45,7 @@ export function relative(instant: Date | null, now: Date): string | null {
   return seconds >= 0 ? `${about(seconds)} ago` : `in ${about(-seconds)}`
 }
 
-/** How fresh a stream is: `11 min ago, hot 20 s ago` where its hot window is fresher. */
+/** The age of a stream: `11 min ago`, or `11 min ago, hot 20 s ago` if its hot window is fresher. */
 export function freshAsOf(
   { asOf, hotAsOf }: { readonly asOf: Date | null; readonly hotAsOf: Date | null },
   now: Date,

@@ -1,5 +1,4 @@
-// The mirror for your program: the commands as functions. It reads neither environment nor files, and works only
-// while one of its functions is running.
+// The mirror for your program: the commands as functions. It reads neither environment nor files, and works only during a call.
 
 import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely'
 import type { PoolClient } from 'pg'
@@ -54,7 +53,7 @@ export type SyncResult = {
 }
 
 export type RefreshOptions = {
-  /** One record, its key as in the change log: `{ id: 42 }`; without it the stream and what it hangs below. */
+  /** The key of one record as in the change log, `{ id: 42 }`; default: the stream and its parents. */
   readonly key?: Readonly<Record<string, Exact>> | null
   readonly signal?: AbortSignal
 }
@@ -64,57 +63,47 @@ export type RefreshResult = { readonly id: number; readonly state: RefreshState;
 export type PushOptions = { readonly signal?: AbortSignal }
 
 export type PushResult = {
-  /** What this push worked on, newest first; at most 1,000. */
+  /** The changes of this push, newest first; at most 1,000. */
   readonly changes: readonly ChangeFacts[]
   /** Ids of all changes that need a decision. */
   readonly needPerson: readonly string[]
-  /** How the API refuses the account, so that changes were left in the queue; null: it takes it. */
+  /** The refusal of the account, which leaves changes queued; null: there is none. */
   readonly held: string | null
 }
 
 export type Mirror = {
   /** Every table and view; its connections give up a statement after 15 seconds. */
   readonly db: Kysely<MirrorDatabase>
-  /** One complete sync now, as the command `sync`. A stream that fails is one of the runs, and no error. */
+  /** One complete sync now, as the command `sync`. A failed stream is a run, and no error. */
   sync(options?: SyncOptions): Promise<SyncResult>
-  /**
-   * Reads a stream, or one record and its details, before everything scheduled, as the command `refresh --wait`.
-   * @throws BoatMirrorError USAGE for a stream or key that there cannot be, and beyond 60 a minute
-   */
+  /** Reads a stream, or one record and its details, as `refresh --wait`. @throws BoatMirrorError USAGE for an unknown stream or key, and beyond 60 a minute */
   refresh(stream: string, options?: RefreshOptions): Promise<RefreshResult>
-  /** Sends the queued changes, and ends when nothing can settle without a decision, as the command `push` does. */
+  /** Sends the queued changes until nothing can settle without a decision, as the command `push`. */
   push(options?: PushOptions): Promise<PushResult>
   /**
    * Queues a failed, expired, canceled or conflicting change again, as `outbox.retry` does.
    * @returns sync.decisions.id
-   * @throws BoatMirrorError NOT_FOUND; USAGE in a state where it means nothing, and beyond OUTBOX_LIMIT; PLAN_CHANGED
+   * @throws BoatMirrorError NOT_FOUND; USAGE in another state, and beyond OUTBOX_LIMIT; PLAN_CHANGED
    */
   retry(id: Exact, options?: DecisionOptions): Promise<string>
-  /** Cancels a change that is not on its way; what refers to it is blocked. Returns and throws as `retry`. */
+  /** Cancels a change that is not being sent, and blocks its dependants. Returns and throws as `retry`. */
   cancel(id: Exact, options?: DecisionOptions): Promise<string>
   /**
-   * Ends a conflict, or decides about a change whose answer was lost, as `outbox.resolve` does. A worker, or the next `push`,
-   * carries out what needs the API. Returns and throws as `retry`.
+   * Ends a conflict, or decides about a change whose answer was lost, as `outbox.resolve`. A worker, or the next `push`, carries out what
+   * needs the API. Returns and throws as `retry`.
    */
   resolve(id: Exact, choice: Choice, options?: ResolveOptions): Promise<string>
-  /**
-   * Lets the deletions happen that a run holds back, as `sync.release` does. A worker, or the next `sync`, confirms each of them
-   * with the API first. Returns and throws as `retry`.
-   */
+  /** Releases the held deletions of a run, as `sync.release`. A worker, or the next `sync`, confirms each first. Returns and throws as `retry`. */
   release(runId: Exact, options?: DecisionOptions): Promise<string>
-  /**
-   * Stops reading a stream, and the streams below it, until `resume`, as `sync.pause` does; a running run ends first.
-   * @returns sync.decisions.id
-   * @throws BoatMirrorError USAGE for an unknown or paused stream; PLAN_CHANGED
-   */
+  /** Pauses a stream and the streams below it, after a run in progress, as `sync.pause`. Returns and throws as `retry`. */
   pause(stream: string, options?: DecisionOptions): Promise<string>
-  /** Ends `pause`, as `sync.resume` does. @throws BoatMirrorError USAGE for a stream that is not paused; PLAN_CHANGED */
+  /** Ends a pause, as `sync.resume`. Returns and throws as `retry`. */
   resume(stream: string, options?: DecisionOptions): Promise<string>
   /** What `status --json` prints. */
   status(): Promise<StatusFacts>
   /** The feed; see `changes` of `boat-mirror/client`. */
   changes(options?: FeedOptions): Feed
-  /** Ends all running work, and closes every connection. */
+  /** Stops running work, and closes all connections. */
   close(): Promise<void>
 }
 
@@ -122,8 +111,8 @@ const listedChanges = 1_000
 
 /**
  * Opens a mirror.
- * @throws BoatMirrorError CONFIG_INVALID for an option that is wrong, DATABASE_SCHEMA where the schema is not up to date and
- * `migrate` is not asked for, API_CHANGED where the database mirrors another API
+ * @throws BoatMirrorError CONFIG_INVALID for a wrong option, DATABASE_SCHEMA for an outdated schema without `migrate`, API_CHANGED if the
+ * database mirrors another API
  */
 export async function openMirror({ migrate = false, ...options }: MirrorOptions): Promise<Mirror> {
   const config = readOptions({ logLevel: 'warn', ...options, autoMigrate: migrate }, streamProblems)
@@ -138,7 +127,7 @@ export async function openMirror({ migrate = false, ...options }: MirrorOptions)
 
 const types = typesWith(parseForProgram)
 
-/** A connection whose results are those of a program: numbers in JSON that JavaScript would round are text. */
+/** A connection whose results have text for numbers in JSON that JavaScript would round. */
 const forProgram = (client: PoolClient): PostgresPoolClient => {
   const query = (text: string, values: unknown[]) => client.query({ text, values, types })
   return { query, release: () => client.release() } as unknown as PostgresPoolClient
@@ -151,7 +140,7 @@ function mirrorOf(app: App, closing: AbortController): Mirror {
   const translated = (error: unknown): never => {
     throw translateDatabaseError(error, app.databaseUrl)
   }
-  /** Runs what calls the API until it ends, the caller's signal ends it, or the mirror is closed. */
+  /** Runs work with the API until it ends, the caller's signal aborts it, or the mirror is closed. */
   const run = async <T>(work: (apiUrl: string, signal: AbortSignal) => Promise<T>, given?: AbortSignal): Promise<T> => {
     const signal = given === undefined ? closing.signal : AbortSignal.any([closing.signal, given])
     signal.throwIfAborted()
@@ -163,10 +152,7 @@ function mirrorOf(app: App, closing: AbortController): Mirror {
   const pool = { connect, end: async () => {} } // closed with the mirror
   const db = new Kysely<MirrorDatabase>({ dialect: new PostgresDialect({ pool }) })
   const queries = queryableOn(db)
-  /**
-   * A separate queue for each call: BullMQ binds its objects to the connections it is given, and releases them
-   * together.
-   */
+  /** Opens a queue for each call: BullMQ binds its objects to connections, and releases them together. */
   const withQueue = async <T>(signal: AbortSignal, work: (options: SyncWorkerOptions) => Promise<T>): Promise<T> => {
     const backend = await app.openQueue(signal)
     try {
@@ -243,7 +229,7 @@ function mirrorOf(app: App, closing: AbortController): Mirror {
   }
 }
 
-/** The address of the API. @throws BoatMirrorError CONFIG_INVALID when it is not set: a program starts no sandbox */
+/** The address of the API. @throws BoatMirrorError CONFIG_INVALID if it is not set */
 function apiUrlOf({ api }: Config): string {
   if (api.baseUrl !== null) return api.baseUrl
   throw new BoatMirrorError('CONFIG_INVALID', 'apiBaseUrl is not set.', {

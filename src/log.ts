@@ -1,5 +1,4 @@
-// The logger: structured lines on stderr with ISO times and names of levels, pretty on a terminal. Only fields from an allow-list of shapes are
-// logged by callers (ids, counts, codes); bodies, tokens and personal data never are.
+// The logger: structured lines on stderr, pretty on a terminal. Callers log ids, counts and codes, never bodies, tokens or personal data.
 
 import { format } from 'node:util'
 import { type Logger as PinoLogger, pino, stdSerializers, stdTimeFunctions } from 'pino'
@@ -9,10 +8,7 @@ import { withoutControls } from './text.ts'
 
 export type Logger = PinoLogger
 
-/**
- * An error as log fields: code, message, endpoint, status. Postgres's `detail` and `where` quote row values, so they
- * are omitted.
- */
+/** An error as log fields, without Postgres's `detail` and `where`, which quote values of rows. */
 export function serializeError(error: unknown): Record<string, unknown> {
   if (error instanceof ApiError)
     return { code: error.code, message: error.message, endpoint: error.endpoint, status: error.status }
@@ -26,19 +22,16 @@ export function serializeError(error: unknown): Record<string, unknown> {
   return { message: messageOf(error) }
 }
 
-/**
- * A line of JSON whose texts, once they are read and shown, contain no control character except tab and newline:
- * those that JSON writes as escapes are escaped again.
- */
+/** Escapes the escapes of control characters in JSON, so that no shown text contains one, except tab and newline. */
 const withoutEscapes = (line: string): string =>
   withoutControls(line).replace(/\\(u[0-9a-f]{4}|.)/g, (escaped, code: string) =>
     /^(u00[0189]|u007f|u20|[bfr])/.test(code) ? `\\${escaped}` : escaped,
   )
 
-/** What cannot be written is kept, up to so many bytes, and tried again with the next line: no work fails for the log, or waits. */
+/** Lines that cannot be written are kept, up to a limit, for the next try: no work fails because of the log, or waits for it. */
 const stderr = pino.destination({ dest: 2, sync: true, maxLength: 1_000_000 })
 stderr.removeAllListeners('error').on('error', () => {})
-stderr.flushSync = () => {} // all is written already, or would be waited for as long as a disk is full
+stderr.flushSync = () => {} // it would wait while a disk is full
 
 /** Creates the program's logger. Writes to stderr, so that stdout stays free for results. */
 export function createLogger(level: string, options: { readonly pretty?: boolean } = {}): Logger {
@@ -56,7 +49,7 @@ export function createLogger(level: string, options: { readonly pretty?: boolean
   return pino(settings, stderr)
 }
 
-/** Lets a message through at most once in `quietMs` milliseconds: true when it should be logged now. */
+/** Returns whether to log a message now: at most once in `quietMs` milliseconds. */
 export function atMostEvery(quietMs: number): (message: string) => boolean {
   const said = new Map<string, number>()
   return (message) => {

@@ -1,17 +1,13 @@
 // Values that are made once and kept: of the latest texts in bounded memory, or when they are first needed. Pure.
 
-/** How much is remembered. */
 type Bounds = {
-  /** Texts at least; twice as many at most. */
+  /** At least this number of texts is kept, and at most twice as many. */
   readonly most: number
-  /** Longer texts are made again each time. */
+  /** Longer texts are not cached. */
   readonly longest: number
 }
 
-/**
- * Wraps a function that makes the same of the same text. Texts that were not used while `most` others came are forgotten: a second
- * map takes over when the first is full, so no order of use is kept.
- */
+/** Caches a pure function of a text. Texts that were not used during `most` others are dropped: a second map replaces a full one. */
 export function memo<T>(make: (text: string) => T, { most, longest }: Bounds): (text: string) => T {
   let known = new Map<string, T>()
   let older = new Map<string, T>()
@@ -29,7 +25,7 @@ export function memo<T>(make: (text: string) => T, { most, longest }: Bounds): (
   }
 }
 
-/** A copy of the text. V8 makes a part of a text a view of the whole: to remember it would keep the whole. */
+/** A copy of the text. V8 makes a part of a text a view of the whole, which would then stay in memory. */
 const detached = (text: string): string => JSON.parse(JSON.stringify(text)) as string
 
 /**

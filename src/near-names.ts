@@ -2,7 +2,7 @@
 
 import { BoatMirrorError } from './errors.ts'
 
-/** So many letters may be wrong, missing or too many. */
+/** The most letters that may be wrong, missing or too many. */
 const lettersWrong = 2
 
 /** How many letters must be changed, added or removed to turn one name into the other (Levenshtein). */
@@ -21,15 +21,12 @@ function lettersBetween(one: string, other: string): number {
 
 /** The known name that is nearest to this one and at most two letters away; undefined: none is. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  if (name.length > 100) return undefined // none of our names is as long
+  if (name.length > 100) return undefined // no name of ours is as long
   const near = known.map((each) => ({ each, letters: lettersBetween(name, each) }))
   return near.filter(({ letters }) => letters <= lettersWrong).sort((a, b) => a.letters - b.letters)[0]?.each
 }
 
-/**
- * Refuses options that a function does not take: a program without a compiler would have a misspelt one ignored.
- * @throws BoatMirrorError USAGE
- */
+/** Refuses unknown options, for programs without a compiler. @throws BoatMirrorError USAGE */
 export function assertOptions(options: object, known: readonly string[]): void {
   for (const name of Object.keys(options))
     if (!known.includes(name))
@@ -39,8 +36,8 @@ export function assertOptions(options: object, known: readonly string[]): void {
 }
 
 /**
- * What an unknown name may have meant, as the end of a sentence: the name one or two letters away, else those that have
- * all of its words (`API_URL`: ` (did you mean API_BASE_URL?)`); empty where there is none.
+ * The likely meaning of an unknown name, as the end of a sentence: the name one or two letters away, else those with all of its words
+ * (`API_URL`: ` (did you mean API_BASE_URL?)`); else empty.
  */
 export function meant(name: string, known: readonly string[]): string {
   const right = nearest(name, known)

@@ -1,5 +1,4 @@
-// A service: work that a process repeats until it is stopped; and the name of the process in the database, which distinguishes its
-// leases and work from those of others.
+// A service: work that a process repeats until it is stopped; and the name of the process, for its leases in the database.
 
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -91,5 +90,5 @@ export function service(
 /** `host:pid`. */
 export const processName = (): string => `${hostname()}:${process.pid}`
 
-/** The same for one life of it: another process that comes to have the same host and number is not taken for it. */
+/** The same, unique for each start of a process. */
 export const processLife = (): string => `${processName()}:${randomUUID().slice(0, 8)}`

@@ -15,7 +15,7 @@ export type AuthSetting =
   | { readonly kind: 'bearer' | 'basic' | 'none' }
   | { readonly kind: 'header' | 'query'; readonly name: string }
 
-/** The paging styles (src/api/paging holds a module for each); `none`, a list without pages, is for single lists to say. */
+/** The paging styles (src/api/paging has a module for each); `none`, without pages, is only for single lists. */
 export const pagingStyles = ['page', 'offset', 'cursor', 'link', 'none'] as const
 export type PagingStyle = (typeof pagingStyles)[number]
 const generalStyles = pagingStyles.filter((style) => style !== 'none')
@@ -29,7 +29,7 @@ export const usualParams: Readonly<Record<PagingStyle, { readonly page: string; 
   none: { page: 'page', size: 'perPage' },
 }
 
-/** What a setting takes: `takes` completes the sentence "takes …", `parse` answers undefined to what it does not take. */
+/** The values of a setting: `takes` completes "It must be …", `parse` returns undefined for an invalid text. */
 type Values<T> = { readonly takes: string; readonly parse: (text: string) => T | undefined }
 
 /** A setting as the documents show it; a `fallback` of null: no default. */
@@ -79,7 +79,7 @@ export type Quota = { readonly hour: number | null; readonly day: number | null;
 const quotaWindows = ['hour', 'day', 'month'] as const
 export type QuotaWindow = (typeof quotaWindows)[number]
 
-/** Fewer would leave nothing of a tenth; more fit no column. */
+/** A tenth of fewer would be nothing; more do not fit the column. */
 const [fewestOfQuota, mostOfQuota] = [10, 1_000_000_000]
 
 /** Parses `5000/hour,200000/day,500000/month`: any of the windows, each once. */
@@ -107,7 +107,7 @@ const manyOf = (what: string, each: RegExp): Values<readonly string[]> => ({
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** A hundred years: an instant further away than that has no date in JavaScript or Postgres. */
+/** A hundred years: dates of JavaScript and Postgres have limits. */
 const longestMs = 36_500 * 86_400_000
 
 /** Parses `90s`, `15m`, `24h`, `7d` into milliseconds; undefined when it is none of these, or longer than 36500d. */

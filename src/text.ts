@@ -2,7 +2,7 @@
 // addresses lose their secrets, and hints name the command as it was called: by its name where it is installed, through npm in a
 // checkout. Pure.
 
-/** C0 but tab and newline, DEL, C1 (of which U+009B begins a sequence as ESC [ does), line separators, and what turns the direction of writing. */
+/** C0 except tab and newline, DEL, C1 (U+009B begins a sequence as ESC [ does), line separators, and changes of direction. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is escaped
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
 const lineEndsAndControls = new RegExp(`(?:[\\t\\n]|${controls.source})+`, 'g')
@@ -21,15 +21,13 @@ export function oneLine(text: string, length = 100): string {
 const plainParameters: ReadonlySet<string> = new Set(['host', 'port', 'sslmode', 'db', 'family'])
 
 /**
- * An address without its credentials, for logs, pages, errors and `--json`:
- * `postgres://user:***@host/db?password=***`. The user of a Postgres address stays, since Postgres itself names it;
- * elsewhere the user may be the secret. From text that is not a valid address, everything before the last @ and
- * behind the first ? is removed.
+ * An address without its credentials: `postgres://user:***@host/db?password=***`. The user of a Postgres address stays; elsewhere the user
+ * may be the secret. Text that is no address loses everything before the last @ and after the first ?.
  */
 export function shownAddress(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : null
   const isPostgres = url !== null && /^postgres(ql)?:$/.test(url.protocol)
-  // A password with / or ? in it, unescaped, ends up in the path or the query.
+  // An unescaped / or ? in a password moves it into the path or the query.
   if (url === null || (url.host === '' && !isPostgres) || `${url.pathname}${url.search}${url.hash}`.includes('@'))
     return address.replace(/^([a-z][a-z0-9+.-]*:?\/*)?.*@/is, '$1***@').replace(/[?#].*/s, '?…')
   const hasLogin = url.username !== '' || url.password !== ''
@@ -40,7 +38,7 @@ export function shownAddress(address: string): string {
   return address.endsWith('/') ? url.href : url.href.replace(/\/$/, '')
 }
 
-/** Scheme and host of an address whose path or query is the secret, as with chats; null where it is not one. */
+/** Scheme and host of an address whose path or query is the secret, as of a chat; null if it is no address. */
 export function shownReceiver(address: string): string | null {
   const url = URL.canParse(address) ? new URL(address) : null
   return url === null || url.host === '' ? null : `${url.protocol}//${url.host}`

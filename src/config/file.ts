@@ -1,5 +1,5 @@
-// The configuration file: names with texts, and its sections schedules, targets, lists and privacy. What it holds is checked here;
-// what the settings in it may be is settings.ts's.
+// The configuration file: settings, and the sections schedules, targets, lists and privacy. Checks the sections; settings.ts defines what
+// settings may be.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -25,7 +25,7 @@ export type PagingSettings = {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** At most so much of a value or name is repeated in a message. */
+/** The longest part of a value or name in a message. */
 export const shownLength = 100
 
 /** A name from the file, on one line. */
@@ -59,7 +59,7 @@ export function readFile(env: Readonly<Record<string, string | undefined>>, cwd:
   return parsed
 }
 
-/** Names, lists and texts: each value is what was written (YAML's failsafe schema), so that no digit of a secret is lost. */
+/** Parses names, lists and texts. Values stay as written (YAML's failsafe schema), so that no digit of a secret is lost. */
 function parseYaml(text: string, path: string): unknown {
   const document = parseDocument(text, { schema: 'failsafe', logLevel: 'silent' })
   // The parser's own message quotes the file, which may hold secrets.
@@ -75,14 +75,14 @@ function parseYaml(text: string, path: string): unknown {
   try {
     return document.toJS()
   } catch (cause) {
-    throw refused(cause) // an alias that stands for nothing, or unfolds without end
+    throw refused(cause) // an unknown or endless alias
   }
 }
 
 /** The sections of the file in addition to settings. */
 export const fileSections = ['schedules', 'targets', 'lists', 'privacy']
 
-/** A value that YAML takes for none. */
+/** Whether a value is null in YAML. */
 export const isUnset = (value: unknown): boolean =>
   value === undefined || value === '' || value === '~' || value === 'null'
 
@@ -124,7 +124,7 @@ export const privacy = section<PersonalDataAction>({
 })
 
 const { pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath } = settings
-/** A single list may also have no pages at all, which cannot be set for all lists. */
+/** A single list may also be without pages. */
 const paging = oneOf(pagingStyles)
 const ofLists = { paging, pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath }
 const knownOfLists = Object.keys(ofLists)

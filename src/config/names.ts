@@ -1,13 +1,12 @@
-// Names of settings: the likely meaning of a misspelt one, and the settings as a program gives them. An unknown name in `.env` or in
-// the file is refused; in the environment, which is shared with other programs, only a name very close to one of our settings that is
-// not set. Pure.
+// Names of settings: misspelt ones, and their names as options of a program. An unknown name in `.env` or in the file is refused; in the
+// environment, which other programs share, only a name very close to one of our settings that is not set. Pure.
 
 import { BoatMirrorError } from '../errors.ts'
 import { meant, nearest } from '../near-names.ts'
 import { type Setting, settings } from '../settings.ts'
 import { fileSections } from './file.ts'
 
-/** Every name that the program reads itself. */
+/** Every name that the program reads. */
 export const settingNames: readonly string[] = [
   ...Object.values(settings).map(({ name }) => name),
   'BOAT_MIRROR_CONFIG',
@@ -20,7 +19,7 @@ const othersInDotenv = [
   /^(http|https|no|all)_proxy$/i,
 ]
 
-/** What is near one of our names and another's in the environment: what Kubernetes and Docker make, and programs at large. */
+/** Names in the environment that are close to ours: of Kubernetes, Docker and common programs. */
 const othersInEnvironment = [
   ...othersInDotenv,
   /_PORT(_|$)|_SERVICE_|^HOSTNAME$/,
@@ -31,7 +30,7 @@ const othersInEnvironment = [
 
 const matches = (name: string, patterns: readonly RegExp[]): boolean => patterns.some((pattern) => pattern.test(name))
 
-/** One line for each name in `.env` that neither we nor another known program reads. */
+/** One line for each unknown name in `.env`. */
 export function unknownNames(names: readonly string[]): readonly string[] {
   return names
     .filter((name) => !settingNames.includes(name) && !matches(name, othersInDotenv))
