@@ -175,7 +175,7 @@ const withoutNotifications =
  * queue.
  * @throws BoatMirrorError CONFIG_INVALID when they lead to two databases, DATABASE_*.
  */
-export async function checkPooler(server: DatabaseServer): Promise<{ finding: Finding | null; direct: Pooling }> {
+async function checkPooler(server: DatabaseServer): Promise<{ finding: Finding | null; direct: Pooling }> {
   const { url, directUrl } = server
   const pooling = await poolingOf(url, 'DATABASE_URL')
   if (directUrl === url) return { finding: findingOf(pooling), direct: pooling }

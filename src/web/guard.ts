@@ -123,7 +123,7 @@ type GuessLimits = {
 }
 
 /** Checks a token. @returns the seconds to wait before any token of this address is checked, or the result */
-export type Guesses = (address: string, isRight: () => boolean) => 'right' | 'wrong' | number
+type Guesses = (address: string, isRight: () => boolean) => 'right' | 'wrong' | number
 
 const remembered = 1_000
 

@@ -61,7 +61,7 @@ const rentalsOf = (rentals: number, { among }: RentalDoubts): string =>
   `${counted(rentals, 'rental')}${among < newestRentals ? '' : ` of the newest ${count(among)}`}`
 
 /** How many rentals, and what amount, rest on a status that is not known. */
-export const statusLines = (doubts: RentalDoubts): readonly string[] =>
+const statusLines = (doubts: RentalDoubts): readonly string[] =>
   doubts.statuses.map(({ status, rentals, amounts }) => {
     const what = status === null ? 'no status' : `the unknown status ${oneLine(status, 60)}`
     const exclude = status === null ? '' : ' Name it in NOT_TAKING_PLACE if they do not.'

@@ -73,7 +73,7 @@ type Acknowledger = {
 }
 
 /** Acknowledges for a consumer. */
-export function createAcknowledger(db: Queryable, consumer: string): Acknowledger {
+function createAcknowledger(db: Queryable, consumer: string): Acknowledger {
   let lastRead: string | null = null
   let lastWritten: string | null = null
   const acknowledge = async (cursors: readonly string[]): Promise<void> => {
@@ -99,7 +99,7 @@ export function createAcknowledger(db: Queryable, consumer: string): Acknowledge
 }
 
 /** Acknowledges the cursors that a stream brings, one a line, until it ends or `isOver` says that this was the last. */
-export async function acknowledgeLines(
+async function acknowledgeLines(
   lines: AsyncIterable<string>,
   acknowledger: Acknowledger,
   isOver: () => boolean,

@@ -70,10 +70,10 @@ function noteOf(state: GitState): readonly string[] {
 }
 
 /** `none`: there is no git, or no repository around the file; `unknown`: git could not say. */
-export type GitState = 'tracked' | 'ignored' | 'open' | 'none' | 'unknown'
+type GitState = 'tracked' | 'ignored' | 'open' | 'none' | 'unknown'
 
 /** What git does with a file, or with the target of a link. Runs git in the folder of the file. */
-export async function gitStateOf(path: string): Promise<GitState> {
+async function gitStateOf(path: string): Promise<GitState> {
   const target = await realpath(path).catch(() => path) // a file that is not there is a link to nothing
   const states = await Promise.all([...new Set([path, target])].map(stateOf))
   const gravest: readonly GitState[] = ['tracked', 'unknown', 'open', 'ignored']

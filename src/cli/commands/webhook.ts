@@ -23,7 +23,7 @@ function receiverOf({ webhookUrl: address, webhookSecrets: secrets }: Config) {
 }
 
 /** A worker that waits before it tries the receiver again tries now. The test is as good without a database. */
-export async function hurry(context: CommandContext, name: SenderName, address: string): Promise<void> {
+async function hurry(context: CommandContext, name: SenderName, address: string): Promise<void> {
   try {
     await using opened = await context.openDatabase()
     await hurrySender(opened.database.pool, name, fingerprint(address))
