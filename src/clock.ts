@@ -2,10 +2,8 @@
 
 import { zoneOffset } from './date-time.ts'
 
-/** A source of the present instant. */
 export type Clock = { readonly now: () => Date }
 
-/** The host's own clock. */
 export const systemClock: Clock = { now: () => new Date() }
 
 /** The calendar date (`YYYY-MM-DD`) of an instant in an IANA time zone. */

@@ -108,7 +108,6 @@ export type ApiErrorDetails = ErrorDetails & {
   readonly mayHaveTakenEffect?: boolean
 }
 
-/** A failed call to the API. */
 export class ApiError extends BoatMirrorError {
   readonly endpoint: string
   readonly status: number | undefined

@@ -44,7 +44,6 @@ export function shownReceiver(address: string): string | null {
   return url === null || url.host === '' ? null : `${url.protocol}//${url.host}`
 }
 
-/** The commands. */
 export const commandNames =
   'worker|serve|sync|refresh|push|changes|status|runs|pause|resume|schedule|quarantine|report|explain|feed|drift|init|check|alert|webhook|access|privacy|migrate|moved|sandbox|db'
 

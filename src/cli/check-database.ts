@@ -101,7 +101,6 @@ const feedFindings = async ({ pool }: Database): Promise<readonly Finding[]> =>
     warn('change feed', describeHolder(holder), 'Readers of the feed wait. The mirror itself continues.'),
   )
 
-/** The reads that are skipped because they are redundant. */
 async function readsFinding({ readEconomy }: Config, { pool }: Database): Promise<Finding> {
   const reads = await repeatingReads(pool)
   const leftOut = reads.filter(({ state }) => state === 'redundant').map(({ endpoint }) => endpoint)

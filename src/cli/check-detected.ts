@@ -40,7 +40,6 @@ export function detectedFindings(pins: readonly DetectedSetting[], settings: Set
   ]
 }
 
-/** The parameters that the API refuses. */
 function refused({ key, value, probedAt }: DetectedSetting): readonly Finding[] {
   if (!key.startsWith(refusedPrefix)) return []
   const name = key.slice(refusedPrefix.length)

@@ -98,7 +98,6 @@ const origins: Readonly<Record<PageBase['how'], string>> = {
 /** The number of the first page in words, and where it comes from. */
 const originOf = ({ number, how }: PageBase): string => (how === 'none' ? '' : `from ${number} ${origins[how]}`)
 
-/** How a list was read, in words. */
 function describeList(name: string, style: string, base: string, pages: readonly Page[]): Finding {
   const [first, second] = pages
   if (first === undefined) return warn(name, 'no page was returned', 'Check whether the list has records upstream.')

@@ -43,7 +43,6 @@ export function searchSettings(config: Config, { given, ...how }: SearchOptions)
   })
 }
 
-/** The configuration with the found settings. */
 const withFound = (config: Config, { auth, paging }: Pick<Discovery, 'auth' | 'paging'>): Config => ({
   ...config,
   api: { ...config.api, auth: auth ?? config.api.auth, paging: { ...config.api.paging, ...paging } },

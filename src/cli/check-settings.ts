@@ -139,7 +139,6 @@ export async function writeSettings(
   return settings.map(shownSetting)
 }
 
-/** The lines to set, ready to copy. */
 export const linesText = (found: readonly FoundSetting[]): string => `Lines to set:\n${settingLines(found).join('\n')}`
 
 /** Lists what was written, and what has another value elsewhere. */
@@ -152,7 +151,6 @@ export function writtenText(path: string, settings: readonly SettingToWrite[]): 
   ].join('\n')
 }
 
-/** Names the place that has another value. */
 export function againstText(setting: SettingToWrite): string {
   const { name, value, contradictedBy } = shownSetting(setting)
   return `${name} has another value in ${contradictedBy}; detected: ${value}. Change or remove it there.`

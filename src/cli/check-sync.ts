@@ -25,7 +25,6 @@ export async function runCheckSync(
   return code
 }
 
-/** The exit code of a comparison. Pure. */
 export function exitCodeOfCheck(checks: readonly StreamCheck[]): ExitCode {
   if (checks.some(isDifferent)) return 1
   return checks.some((check) => check.bad > 0) ? 3 : 0

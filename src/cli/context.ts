@@ -185,7 +185,6 @@ export async function asOwner<T>(
 /** The hint for a mirror that is still empty. */
 const firstSteps = 'Start `boat-mirror worker` or `boat-mirror sync`, which migrate it, or run `boat-mirror migrate`.'
 
-/** The flag of every command that prints facts. */
 export type Json = { readonly json: boolean }
 
 /** Returns what was found. @throws BoatMirrorError NOT_FOUND: `There is no ${what}.` */

@@ -11,7 +11,6 @@ export type Finding = {
   readonly remedy: string | null
 }
 
-/** What is right. */
 export const ok = (name: string, detail: string): Finding => ({ name, status: 'ok', detail, remedy: null })
 
 /** What works, but may not be meant so, or costs something. */

@@ -36,7 +36,6 @@ type QuotaPlan = {
 
 const inS = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
 
-/** Plans the schedule under a quota. Pure. */
 export function planQuota(
   quota: Quota,
   plan: RequestPlan,
@@ -67,7 +66,6 @@ export function planQuota(
 
 const shown = (s: number | null): string => (s === null ? '' : duration(s))
 
-/** Prints it. */
 export function printQuotaPlan(plan: QuotaPlan, first: number): void {
   print(
     table(

@@ -23,32 +23,19 @@ function stateOfApi({ api }: StatusFacts, now: Date): string {
   return states.filter((state) => state !== false).join('; ')
 }
 
-/** The connections of an installation, the API first. */
 export function connectionsOf(status: StatusFacts, now: Date): readonly Connection[] {
   const { api, quota, database, queue, webhook, alerts } = status
   const address = `${api.url}${api.sandbox ? ' (the built-in sandbox)' : ''}`
-  return [
-    {
-      name: 'API',
-      what: api.url === '' ? 'the built-in sandbox, not started yet' : address,
-      state: stateOfApi(status, now),
-    },
-    ...(quota === null
-      ? []
-      : [
-          {
-            name: 'Quota',
-            what: usedText(quota),
-            state: quota.readsStopped ? 'reads wait: the rest is reserved for changes' : '',
-          },
-        ]),
-    {
-      name: 'Database',
-      what: `${database.url}   Postgres ${database.version}, ${bytes(database.size)}${database.embedded ? ', embedded' : ''}`,
-      state: database.zones ?? '',
-    },
-    { name: 'Queue', what: queue.url === null ? 'Postgres, in the same database' : `Redis ${queue.url}`, state: '' },
-    ...(webhook === null ? [] : [{ name: 'Webhook', what: webhook.url, state: webhookText(webhook, now) }]),
-    ...(alerts === null ? [] : [{ name: 'Alerts', what: alerts.url, state: alertsText(alerts, now) }]),
+  const embedded = database.embedded ? ', embedded' : ''
+  const postgres = `${database.url}   Postgres ${database.version}, ${bytes(database.size)}${embedded}`
+  const readsWait = quota?.readsStopped ? 'reads wait: the rest is reserved for changes' : ''
+  const all: readonly (readonly [name: string, what: string, state: string] | null)[] = [
+    ['API', api.url === '' ? 'the built-in sandbox, not started yet' : address, stateOfApi(status, now)],
+    quota && ['Quota', usedText(quota), readsWait],
+    ['Database', postgres, database.zones ?? ''],
+    ['Queue', queue.url === null ? 'Postgres, in the same database' : `Redis ${queue.url}`, ''],
+    webhook && ['Webhook', webhook.url, webhookText(webhook, now)],
+    alerts && ['Alerts', alerts.url, alertsText(alerts, now)],
   ]
+  return all.filter((each) => each !== null).map(([name, what, state]) => ({ name, what, state }))
 }

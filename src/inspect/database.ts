@@ -12,7 +12,6 @@ async function valuesOf<Values extends object>(db: Queryable, values: string): P
 export const databaseFacts = (db: Queryable): Promise<{ readonly version: string; readonly size: number }> =>
   valuesOf(db, `current_setting('server_version') as version, pg_database_size(current_database())::float8 as size`)
 
-/** The database's own clock. */
 export const databaseClock = async (db: Queryable): Promise<Date> =>
   (await valuesOf<{ now: Date }>(db, 'clock_timestamp() as now')).now
 

@@ -19,7 +19,6 @@ export type ConsumerStatus = {
   readonly state: 'following' | 'late' | 'lost'
 }
 
-/** All consumers, by name. */
 export async function consumerStatus(db: Queryable, historyDays: number): Promise<readonly ConsumerStatus[]> {
   const { rows } = await db.query<Omit<ConsumerStatus, 'state'> & { lost: boolean }>(
     `select name, registered_at as "registeredAt", acked_at as "ackedAt", extract(epoch from behind)::float8 as "behindS", lost

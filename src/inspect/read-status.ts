@@ -29,17 +29,6 @@ import { backlogOf, runningRuns } from './runs.ts'
 import type { StatusFacts } from './status.ts'
 import { freshnessFacts, freshnessHistory, type StreamState, type StreamStatus, streamStatus } from './streams.ts'
 
-/** Reads everything. The parts are read one after the other, so they may differ by moments. */
-export async function readStatus(
-  config: Config,
-  opened: { readonly database: { readonly pool: Queryable }; readonly url: string },
-  sandboxUrl: string | null,
-): Promise<StatusFacts> {
-  const facts = await readFacts(config, opened, sandboxUrl)
-  const freshness = await freshnessFacts(opened.database.pool)
-  return { ...facts, attention: whatNeedsPeople(facts, freshness).map(itemOf) }
-}
-
 /** The freshness, unless the stream is paused or switched off, or its last complete run holds deletions. */
 function stateOf(stream: StreamStatus, config: Config): StreamState {
   const known = findStream(stream.stream)
@@ -47,17 +36,18 @@ function stateOf(stream: StreamStatus, config: Config): StreamState {
   return stream.lastRunStatus === 'held' ? 'held' : stream.state
 }
 
-async function readFacts(
+/** Reads everything. The parts are read one after the other, so they may differ by moments. */
+export async function readStatus(
   config: Config,
-  opened: { readonly database: { readonly pool: Queryable }; readonly url: string },
+  { database, url: databaseUrl }: { readonly database: { readonly pool: Queryable }; readonly url: string },
   sandboxUrl: string | null,
-): Promise<Omit<StatusFacts, 'attention'>> {
-  const db = opened.database.pool
+): Promise<StatusFacts> {
+  const db = database.pool
   const outbox = await outboxFacts(db)
   const byStream = await quarantineTotals(db)
   const consumers = await consumerStatus(db, config.historyDays)
   const url = config.api.baseUrl ?? sandboxUrl ?? ''
-  return {
+  const facts = {
     api: {
       url: shownAddress(url),
       sandbox: config.api.baseUrl === null,
@@ -65,13 +55,13 @@ async function readFacts(
       ...(await gateFacts(db, url)),
     },
     database: {
-      url: shownAddress(opened.url),
+      url: shownAddress(databaseUrl),
       ...(await databaseFacts(db)),
       embedded: config.databaseUrl === null,
       zones: await followZone(db, config.timeZone),
     },
     queue: {
-      backend: config.redisUrl === null ? 'postgres' : 'redis',
+      backend: config.redisUrl === null ? ('postgres' as const) : ('redis' as const),
       url: config.redisUrl === null ? null : shownAddress(config.redisUrl),
     },
     quota: await quotaStatus(db, config),
@@ -106,7 +96,8 @@ async function readFacts(
     webhook: await webhookStatus(db, config, consumers),
     alerts: await alertsStatus(db, config),
     unknownFields: await listUnknownFields(db),
-  }
+  } satisfies Omit<StatusFacts, 'attention'>
+  return { ...facts, attention: whatNeedsPeople(facts, await freshnessFacts(db)).map(itemOf) }
 }
 
 /** The state of the API that all workers share. */

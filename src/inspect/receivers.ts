@@ -66,7 +66,6 @@ type StoredCondition = {
   readonly goneSince: Date | null
 }
 
-/** All stored conditions, the oldest first. */
 export async function storedConditions(db: Queryable): Promise<readonly StoredCondition[]> {
   const { rows } = await db.query<StoredCondition>(
     'select kind, about, since, told, gone_since as "goneSince" from sync.alerts order by since, kind, about',
@@ -74,7 +73,6 @@ export async function storedConditions(db: Queryable): Promise<readonly StoredCo
   return rows
 }
 
-/** Stores these conditions and deletes all others. */
 export async function saveConditions(db: Queryable, conditions: readonly StoredCondition[]): Promise<void> {
   await db.query('delete from sync.alerts')
   await db.query(

@@ -13,7 +13,6 @@ export type RunDetails = {
 
 const shownKeys = 50
 
-/** Reads a run; null if it does not exist. */
 export async function runDetails(db: Queryable, id: string): Promise<RunDetails | null> {
   const run = await findRun(db, id)
   return (
@@ -121,7 +120,6 @@ export async function runningRuns(db: Queryable): Promise<readonly RunningRun[]>
   return rows
 }
 
-/** Requested streams that have not started. */
 export async function waitingStreams(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ stream: string }>(
     `select distinct s.stream from sync.request_streams s join sync.requests r on r.id = s.request_id
@@ -132,7 +130,6 @@ export async function waitingStreams(db: Queryable): Promise<readonly string[]> 
 
 type OpenTasks = { readonly waiting: number; readonly running: number }
 
-/** Open tasks by status. */
 export async function openTasks(db: Queryable): Promise<OpenTasks> {
   const { rows } = await db.query<OpenTasks>(
     `select count(*) filter (where status = 'waiting')::int as waiting, count(*) filter (where status = 'running')::int as running

@@ -107,7 +107,6 @@ export type FreshnessHistory = {
 
 const isShown = `day > (clock_timestamp() at time zone 'UTC')::date - ${historyShown}`
 
-/** All streams. */
 export async function freshnessHistory(db: Queryable): Promise<FreshnessHistory> {
   const { rows } = await db.query<Kept & { day: string | null; stream: string | null }>(
     `select day::text as day, stream, sum(minutes)::float8 as minutes, sum(minutes_within_target)::float8 as "minutesWithinTarget",
@@ -121,7 +120,6 @@ export async function freshnessHistory(db: Queryable): Promise<FreshnessHistory>
   }
 }
 
-/** One stream by day, oldest first. */
 export async function streamHistory(db: Queryable, stream: string): Promise<readonly KeptDay[]> {
   const { rows } = await db.query<KeptDay>(
     `select day::text as day, minutes::float8 as minutes, minutes_within_target::float8 as "minutesWithinTarget",
@@ -145,7 +143,6 @@ export type StreamDetails = {
 
 const shown = 50
 
-/** Reads the facts of a stream's page. */
 export async function streamDetails(db: Queryable, stream: StreamDef): Promise<StreamDetails> {
   return {
     stream,

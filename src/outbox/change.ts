@@ -85,7 +85,6 @@ export type ChangeRow = Omit<Change, 'write' | 'body' | 'evidence' | 'results'> 
   readonly results: JsonObject | null
 }
 
-/** The columns of a {@link ChangeRow}. */
 export const changeColumns = `q.id, q.operation, q.status, q.target, q.body, q.aggregate, q.enqueued_by as "enqueuedBy",
   greatest(q.enqueued_at, q.seen_at) as "seenAt", q.seen_snapshot::text as "seenSnapshot", q.attempts, q.looks as verifications,
   q.fence, q.on_conflict as "onConflict", q.base,
@@ -107,7 +106,6 @@ export function evidenceIn(text: string | null): Evidence {
   return { ...rest, ...(typeof exact === 'string' ? (parseExact(exact) as JsonObject) : {}) }
 }
 
-/** Parses a row. */
 export const toChange = ({ body, proof, results, ...row }: ChangeRow): Change => ({
   ...row,
   write: writeNamed(row.operation),

@@ -56,7 +56,6 @@ type ChangeFilter = {
 const listed = `id, operation, target, body, aggregate, reference, enqueued_by, status, attempts, next_attempt_at, result, request,
   response, conflict, error, warning, enqueued_at, sent_at, settled_at`
 
-/** Changes, newest first. */
 export async function listChanges(db: Queryable, filter: ChangeFilter): Promise<readonly ChangeInfo[]> {
   const { rows } = await db.query<ChangeInfo>(
     `select ${listed} from outbox.changes where ($1::text[] is null or status = any($1)) and ($2::text is null or aggregate = $2)
@@ -66,7 +65,6 @@ export async function listChanges(db: Queryable, filter: ChangeFilter): Promise<
   return rows
 }
 
-/** One change; null when there is none. */
 export async function findChange(db: Queryable, id: string): Promise<ChangeInfo | null> {
   const { rows } = await db.query<ChangeInfo>(`select * from outbox.changes where id = $1`, [id])
   return rows[0] ?? null

@@ -178,7 +178,6 @@ export function leftBehind(write: WriteDef, applied: Readonly<JsonObject> | null
   return Object.fromEntries(fields.map((field) => [field.name, readValue(field, record)]))
 }
 
-/** The result of a create or an add. */
 export function resultOf(record: Json): JsonObject | null {
   const id = get(record, 'id')
   return id === undefined || id === null ? null : { id }

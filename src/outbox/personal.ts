@@ -139,7 +139,6 @@ function storedConflict(privacy: Privacy, write: WriteDef, conflict: Conflict): 
   )
 }
 
-/** An outcome as it may be stored. */
 export function storedOutcome<O extends Outcome>(privacy: Privacy | undefined, write: WriteDef, outcome: O): O {
   if (privacy?.isActive !== true) return outcome
   const { kind, ...rest } = outcome as Outcome & { readonly response?: Response | null }

@@ -180,7 +180,6 @@ export function readNewest(reading: Reading, query: Params, order: string): Prom
   )
 }
 
-/** What a look-up found. */
 export type LookUp = {
   readonly found: readonly Seen[]
   /** A record that is not among them does not exist. */
@@ -253,6 +252,5 @@ export function readFiltered(reading: Reading, query: Params): Promise<LookUp> {
   return unlessRefused(reading, Object.keys(query), found, beginning)
 }
 
-/** The ids of records. */
 export const idsOf = (found: readonly Seen[]): readonly string[] =>
   found.flatMap(({ record }) => textOf(get(record, 'id')) ?? [])

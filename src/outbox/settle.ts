@@ -21,7 +21,6 @@ import { type Done, isFinal, jsonParameter, type Outcome, outcomeOfFault } from 
 import { hashEnded, storedOutcome } from './personal.ts'
 import { rootOf } from './reads.ts'
 
-/** A change that took effect, and its outcome. */
 export type DoneChange = { readonly change: Change; readonly done: Done }
 
 /** The outcome without its answer: a change is done even if Postgres refuses the data of the answer. */

@@ -38,7 +38,6 @@ const areas: Readonly<Record<Area, { readonly noun: string; readonly names: read
   streams: { noun: 'stream', names: ['pause', 'resume', 'acknowledge'] },
 }
 
-/** The requested decision. */
 type Asked = {
   readonly area: Area
   readonly id: string
@@ -68,7 +67,6 @@ export function typedName(given: string): string {
   return name === '' ? '' : `${name} (unproven)`
 }
 
-/** Adds the pages. */
 export function registerDecisionPages(server: FastifyInstance, context: OperatorContext): void {
   const { adminToken } = context.config
   if (adminToken === null) return

@@ -69,7 +69,6 @@ async function countStates(context: OperatorContext): Promise<Readonly<Record<Fr
   return counts
 }
 
-/** Adds /healthz and /readyz. */
 export function registerHealth(server: FastifyInstance, context: OperatorContext): void {
   const readiness = kept(() => readReadiness(context), maxAgeMs)
   const options = { config: { open: true } }

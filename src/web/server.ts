@@ -46,7 +46,6 @@ function registerAssets(server: FastifyInstance): void {
   asset('/assets/icon.svg', 'image/svg+xml', icon)
 }
 
-/** Puts all pages on a server that does not listen yet. */
 function registerPages(server: FastifyInstance, context: OperatorContext, jobs: JobCounts): void {
   const facts = kept(createFactsReader(context), factsMaxAgeMs)
   const { host, adminToken } = context.config

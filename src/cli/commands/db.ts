@@ -11,11 +11,9 @@ import { seekDatabase } from '../worker-mark.ts'
 
 type DbOptions = { readonly psql: boolean; readonly log: Logger; readonly signal: AbortSignal }
 
-/** Runs `db`. */
 export const runAddress = ({ config, log, signal }: CommandContext): Promise<ExitCode> =>
   runDb(config, { psql: false, log, signal })
 
-/** Runs `db psql`. */
 export const runPsql = ({ config, log, signal }: CommandContext): Promise<ExitCode> =>
   runDb(config, { psql: true, log, signal })
 

@@ -72,7 +72,6 @@ type Acknowledger = {
   isOpen(): boolean
 }
 
-/** Acknowledges for a consumer. */
 function createAcknowledger(db: Queryable, consumer: string): Acknowledger {
   let lastRead: string | null = null
   let lastWritten: string | null = null

@@ -14,7 +14,6 @@ import { streamsToSync } from '../../sync/plan.ts'
 import { asOwner, type CommandContext, type Json } from '../context.ts'
 import { print, printJson, printNote, printText, table, tell } from '../terminal/output.ts'
 
-/** Works as the owner of the tables, for as long as it takes. */
 const changing = <T>(context: CommandContext, change: (database: Database) => Promise<T>): Promise<T> =>
   asOwner(context, { name: 'privacy', statementTimeoutMs: 0 }, change)
 
@@ -103,7 +102,6 @@ const elsewhere =
   'Backups, WAL archives, replicas that lag and your own copies keep the former values until you expire them. A transaction that ' +
   'started before keeps former versions of rows. The disk may hold them until they are overwritten (VACUUM FULL).'
 
-/** Prints all that is held about a user, as JSON. */
 export async function runExport(context: CommandContext, userId: string): Promise<void> {
   await using opened = await context.openDatabase()
   printJson(await exportPerson(opened.database.pool, userId))

@@ -187,7 +187,6 @@ function bookings({ forms, fleets }: StatusFacts['overlaps']): string[] {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
 
-/** The first ten of them. */
 const some = (names: readonly string[]): string =>
   `${names.slice(0, 10).join(', ')}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`
 

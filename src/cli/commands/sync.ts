@@ -36,7 +36,6 @@ export async function runSync(
   return reportSync({ runs, quarantine: await quarantineTotals(app.database.pool) }, options.json)
 }
 
-/** Asks for the sync and works on it until it is finished. */
 async function carryOut(
   { config: settings, log, signal }: CommandContext,
   app: OpenedApp,

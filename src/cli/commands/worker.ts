@@ -100,7 +100,6 @@ export async function runWorker(context: CommandContext): Promise<void> {
   }
 }
 
-/** Starts the alerts, if ALERT_URL is set. */
 function alertsOf(
   { config, apiUrl, database, log }: OpenedApp,
   status: () => Promise<StatusFacts>,

@@ -37,7 +37,6 @@ export function parseSandboxFile(text: string): SandboxFile | null {
   return { url, port: Number(port), owner }
 }
 
-/** Writes where the sandbox listens and who runs it. */
 export const writeSandboxFile = (dataDir: string, file: SandboxFile): Promise<void> =>
   replace(placeFile(dataDir), `${JSON.stringify(file, null, 2)}\n`)
 
@@ -49,7 +48,6 @@ async function replace(file: string, content: string | Uint8Array): Promise<void
   await rename(draft, file)
 }
 
-/** The world as an earlier sandbox left it. */
 export const savedWorld = async (dataDir: string): Promise<Uint8Array | undefined> =>
   (await unlessMissing(readFile(worldFile(dataDir)))) ?? undefined
 

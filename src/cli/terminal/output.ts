@@ -20,7 +20,6 @@ const noBorders = { ...Object.fromEntries(borders.map((name) => [name, ''])), mi
 export const lineWidth = (): number | null =>
   Number(process.env.COLUMNS) || (process.stdout.isTTY === true ? process.stdout.columns : null)
 
-/** The longest line of a text. */
 export const widthOf = (text: string): number => Math.max(...text.split('\n').map((line) => line.length))
 
 /** The widest column is wrapped if it keeps this width; else rows become records, a line for each cell. */
@@ -139,7 +138,6 @@ export function tell(log: Logger, event: string, text: string): void {
 
 export const jsonText = (value: unknown): string => stringifyJson(value, 2)
 
-/** Writes a value as JSON to stdout. */
 export const printJson = (value: unknown): void => print(jsonText(value))
 
 /** Reports the error that ended a command: on a terminal as message and remedy, else as a line of the log; for a bug also the stack. */

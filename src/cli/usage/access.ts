@@ -4,7 +4,6 @@ import { InvalidArgumentError } from 'commander'
 import { parseDuration } from '../../settings.ts'
 import { looks, matching, quiet, type Usage } from './command.ts'
 
-/** Adds `access` and its subcommands. */
 export function addAccess(program: Usage): void {
   const access = program
     .command('access')

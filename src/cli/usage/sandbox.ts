@@ -6,7 +6,6 @@ import { beforeFirstAnswers, defaultOptions, envelopes, pagingStyles } from '../
 import { messageOf } from '../../errors.ts'
 import { type Usage, wholeNumber } from './command.ts'
 
-/** Adds `sandbox`. */
 export function addSandbox(program: Usage): void {
   const d = defaultOptions
   program
@@ -94,7 +93,6 @@ function parseInstant(text: string): Date {
   return instant
 }
 
-/** Collects repeated `--fault` flags. */
 function collectFault(text: string, before: readonly FaultRule[]): readonly FaultRule[] {
   try {
     return [...before, parseFaultRule(JSON.parse(text))]

@@ -218,14 +218,12 @@ function jsonText(text: string): string {
   return text
 }
 
-/** Reads `--quota`. */
 function quotaGiven(text: string): Quota {
   const quota = parseQuota(text)
   if (quota === undefined) throw new InvalidArgumentError(`It must be ${settings.quota.takes}.`)
   return quota
 }
 
-/** Collects `--rows STREAM=N`. */
 function collectRows(text: string, before: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
   const [, name = '', number = ''] = /^(\w+)=(\d{1,9})$/.exec(text) ?? []
   if (findStream(name) !== undefined) return new Map([...before, [name, Number(number)]])

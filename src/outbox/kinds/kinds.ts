@@ -20,7 +20,6 @@ const kinds: Readonly<Record<WriteDef['kind'], (write: WriteDef) => Kind>> = {
   add: ({ stream }) => (streamNamed(stream).reads.kind === 'document' ? document : addition),
 }
 
-/** The kind of a write operation. */
 export const kindOf = (write: WriteDef): Kind => kinds[write.kind](write)
 
 export const removal: Kind = {

@@ -25,7 +25,6 @@ import { changePlan, outboxViews } from './views.ts'
 /** The most that the body of a change, or its options, may hold as JSON text, in bytes: 1 MB. */
 const largestPart = 1_000_000
 
-/** One row of outbox.operations. */
 type OperationRow = {
   readonly operation: string
   readonly method: string
@@ -69,7 +68,6 @@ const operationsOf = (fits: (write: WriteDef) => boolean): string =>
     .map(({ operation }) => literal(operation))
     .join(', ')
 
-/** The functions that note decisions about changes. */
 const decisionFunctions: RepeatableStep = {
   name: 'outbox-decisions',
   sql: fillSql(decisions, {

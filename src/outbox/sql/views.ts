@@ -74,7 +74,6 @@ const columnOf = [
   ),
 ].join(' ')
 
-/** mirror.rentals_local. */
 export const rentalsLocal: ViewDef = {
   schema: 'mirror',
   name: 'rentals_local',
@@ -108,7 +107,6 @@ export const rentalsLocal: ViewDef = {
     left join wished on wished.aggregate = p.aggregate`,
 }
 
-/** Both views. Needs mirror.rentals and outbox.queue. */
 export const outboxViews: RepeatableStep = {
   name: 'outbox-views',
   views: [changes, rentalsLocal],

@@ -111,7 +111,6 @@ const remedies: Readonly<Record<string, (id: string) => readonly string[]>> = {
   unknown: (id) => [`changes resolve ${id} --took-effect`, `changes resolve ${id} --did-not`],
 }
 
-/** The whole page. */
 export function renderChangePage(
   { change, neighbours, decisions }: ChangeDetails,
   { now, version, decides }: PageContext,

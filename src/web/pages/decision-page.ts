@@ -50,7 +50,6 @@ export const longestName = 60
 
 const shown = (value: unknown): string => oneLine(stringifyJson(value), 200)
 
-/** Both sides of a conflict. */
 function conflictSection({ conflict }: ChangeInfo): Section | false {
   if (conflict === null) return false
   return listing({
@@ -67,7 +66,6 @@ function conflictSection({ conflict }: ChangeInfo): Section | false {
   })
 }
 
-/** What is sent, field by field. */
 function sentSection({ method, path, body, fields, note }: Preview): Html {
   const none = body === null ? 'Nothing would be sent.' : 'No field would change.'
   const columns: Columns<Preview['fields'][number]> = {
@@ -112,7 +110,6 @@ type ChangeSubject = {
   readonly makesRecord: boolean
 }
 
-/** A decision about a change. */
 export function changeSubject(name: ActionName, { change, neighbours, preview, makesRecord }: ChangeSubject): Subject {
   const waiting = neighbours.neededBy.some(({ status }) => status === 'queued' || status === 'blocked')
   const isMade = name === 'took-effect' && makesRecord
@@ -153,7 +150,6 @@ type ReleaseSubject = {
   readonly after: string | null
 }
 
-/** The release of what a run holds. */
 export function releaseSubject({ run, stream, held, records, after }: ReleaseSubject): Subject {
   const names = [...new Set(records.flatMap(({ values }) => Object.keys(values)))]
   const asked =
@@ -225,7 +221,6 @@ type Shown = {
   readonly form: Form
 }
 
-/** The page before a decision. */
 export function renderDecisionPage({ subject, title, does, tone, form }: Shown, { now, version }: PageContext): string {
   const sections = [
     headline({ tone, title, detail: does, facts: [['About', html`<a href="${subject.back}">${subject.title}</a>`]] }),

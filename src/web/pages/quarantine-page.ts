@@ -17,7 +17,6 @@ function reasonOf({ stream, reason, id }: QuarantineFacts): string {
     : oneLine(reason, 240)
 }
 
-/** A table of records in quarantine. */
 export const quarantineTable = (found: readonly QuarantineFacts[], now: Date): Html =>
   table<QuarantineFacts>(
     'Records in quarantine',
@@ -56,7 +55,6 @@ ${commandRow(['quarantine', 'quarantine retry --all'])}</section>`,
   return frame({ title: 'Quarantine', at: '/quarantine', now, version, sections })
 }
 
-/** The page of one record. */
 export function renderQuarantinePage(bad: QuarantineFacts, { now, version }: PageContext): string {
   const { id, stream, key, endpoint } = bad
   const sections = [

@@ -29,7 +29,6 @@ const askers: Readonly<Record<string, string>> = {
 /** What started a run. */
 export const askerOf = ({ trigger }: Run): string => askers[trigger] ?? trigger
 
-/** The whole page. */
 export function renderRunPage(
   { run, tasks, held, decisions }: RunDetails & { readonly decisions: readonly Decision[] },
   { now, version, decides }: PageContext,

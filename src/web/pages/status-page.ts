@@ -38,7 +38,6 @@ const connectionsList = ({ status, now }: PageFacts): Html =>
       html`<div><dt>${name === 'Webhook' ? html`<a href="/webhook">${name}</a>` : name}</dt><dd>${what} <span class="note">${state}</span></dd></div>`,
   )}</dl>`
 
-/** The whole page. */
 export function renderPage(facts: PageFacts, decides: PageContext['decides']): string {
   const { tone, sentence } = verdictOf(facts.status)
   const title = sentence.replaceAll('`', '').replace(/\.$/, '')

@@ -67,7 +67,6 @@ function summary(facts: PageFacts, { stream }: StreamDetails): Html {
   })
 }
 
-/** The whole page. */
 export function renderStreamPage(
   facts: PageFacts,
   details: StreamDetails & { readonly decisions: readonly Decision[] },

@@ -70,7 +70,6 @@ type WebhookFacts = {
   readonly deliveries: readonly ListedDelivery[]
 }
 
-/** The whole page. */
 export const renderWebhookPage = (
   { webhook, deliveries }: WebhookFacts,
   { now, version }: Omit<PageContext, 'decides'>,

@@ -89,7 +89,6 @@ export const changeActions = (status: ChangeInfo['status'], replaces: boolean): 
     .map(([name]) => name)
     .filter((name) => name !== 'local' || replaces)
 
-/** The result of a decision. */
 const outcomeOf = ({ doneAt, error }: Decision): string =>
   error ?? (doneAt === null ? 'waits for a worker' : 'carried out')
 
@@ -104,7 +103,6 @@ export const decisionHint = (decides: PageContext['decides']): Html | false =>
   decides !== 'here' && html`<p class="note">${hints[decides]}</p>`
 
 type Decidable = {
-  /** The address of its subject. */
   readonly path: string
   readonly names: readonly ActionName[]
   readonly decisions: readonly Decision[]

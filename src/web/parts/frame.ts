@@ -102,7 +102,6 @@ type Listing<Row> = {
   readonly none: string
 }
 
-/** A section that is a table. */
 export const listing = <Row>({ id, title, columns, rows, none }: Listing<Row>): Section =>
   rows.length === 0
     ? { quiet: none }
@@ -111,7 +110,6 @@ export const listing = <Row>({ id, title, columns, rows, none }: Listing<Row>): 
 /** The id of something as a link to its page. */
 export const idLink = (area: string, id: string | number): Html => html`<a href="/${area}/${id}">${id}</a>`
 
-/** A state in its colour. */
 export const stateBadge = (tone: Tone, state: string | number): Html =>
   html`<span class="state ${tone}">${state}</span>`
 
@@ -175,8 +173,6 @@ export function commandsHtml(commands: readonly string[], streams: readonly stri
   return html`<p class="commands">${commands.map(commandHtml)}${[...links].map(([path, text]) => html`<a href="${path}">${text}</a> `)}</p>`
 }
 
-/** The page of a stream. */
 const streamPath = (name: string): string => `/streams/${name}`
 
-/** A link to the page of a stream. */
 export const streamLink = (name: string): Html => html`<a href="${streamPath(name)}">${name}</a>`
