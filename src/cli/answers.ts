@@ -67,10 +67,7 @@ export async function collectAnswers({ environment, kept, signal }: Sources): Pr
   return { ...given, ...answers }
 }
 
-/**
- * Reads lines `NAME=value`, without quotes around a value. Skips empty lines and lines that begin with #. Pure.
- * @throws BoatMirrorError USAGE, which names the line by its number: it may hold a secret
- */
+/** Reads lines `NAME=value`; skips empty lines and comments. Pure. @throws BoatMirrorError USAGE with the number of the line: it may hold a secret */
 export function parseAnswers(input: string): Answers {
   const answers: Partial<Record<Name, string>> = {}
   for (const [index, line] of input.split(/\r?\n/).entries()) {

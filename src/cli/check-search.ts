@@ -61,10 +61,7 @@ type Looked = {
   readonly found: Discovery | null
 }
 
-/**
- * Checks the API. Detects settings if API_AUTH or API_PAGING is not set, if a list cannot be read with them, or on request.
- * @param database where detected settings are stored; null: there is none yet
- */
+/** Checks the API. Detects settings that are not set or do not work, or on request; stores them in the database, if there is one. */
 export async function searchAndCheckApi(
   context: CommandContext,
   database: Database | null,

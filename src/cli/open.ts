@@ -15,10 +15,7 @@ export type OpenOptions = Pick<AppOptions, 'schema' | 'patienceMs' | 'signal' | 
   readonly creates?: boolean
 }
 
-/**
- * Opens all that a sync needs, and the sandbox where no API is configured.
- * @throws BoatMirrorError CONFIG_INVALID when the API is asked and API_TOKEN is missing
- */
+/** Opens all that a sync needs, and the sandbox where no API is configured. @throws BoatMirrorError CONFIG_INVALID without API_TOKEN */
 export async function openFor(config: Config, log: Logger, options: OpenOptions): Promise<OpenedApp> {
   const { api = true, creates = options.schema === 'migrate', ...wanted } = options
   if (api) assertToken(config)

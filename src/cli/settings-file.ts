@@ -32,10 +32,7 @@ const plain = /^[\w.:@/%+=,-]+$/
 /** Line ends, and other characters that no setting has. */
 const controls = /[\p{Cc}\u2028\u2029]/u
 
-/**
- * A setting as a line: in quotes if it needs them, preferably single ones, in which nothing is expanded.
- * @throws BoatMirrorError INTERNAL for a value that no line can hold
- */
+/** A setting as a line, in quotes if it needs them; single ones expand nothing. @throws BoatMirrorError INTERNAL if no line can hold it */
 export function settingLine(name: string, value: string): string {
   // A backslash before the closing quote would keep it open for some readers, down to the next one in the file.
   const quotes = ["'", '"', '`'].filter((quote) => !value.includes(quote) && !value.endsWith('\\'))
@@ -91,21 +88,14 @@ export function withSettings(text: string, settings: readonly FoundSetting[]): s
 /** A written setting with its previous value in the file; null: none. */
 export type Replaced = FoundSetting & { readonly before: string | null }
 
-/**
- * Adds the settings to the file, or creates it: readable only by its owner.
- * @throws BoatMirrorError CONFIG_INVALID when it cannot be written; it is then unchanged
- */
+/** Adds the settings to the file, or creates it, readable only by its owner. @throws BoatMirrorError CONFIG_INVALID; it is then unchanged */
 export async function addSettings(path: string, settings: readonly FoundSetting[]): Promise<void> {
   const text = await readSettingsFile(path)
   const lines = settingLines(settings)
   await writeWhole(path, { text, whole: lines.length === 0 ? text : withLines(text, lines), settings })
 }
 
-/**
- * Gives the settings of the file these values, or creates it, readable only by its owner.
- * @returns the settings that changed
- * @throws BoatMirrorError CONFIG_INVALID when it cannot be written; it is then unchanged
- */
+/** Gives the settings of the file these values, or creates it. @returns the settings that changed @throws BoatMirrorError CONFIG_INVALID; the file is then unchanged */
 export async function replaceSettings(path: string, settings: readonly FoundSetting[]): Promise<readonly Replaced[]> {
   const text = await readSettingsFile(path)
   await writeWhole(path, { text, whole: withSettings(text, settings), settings })

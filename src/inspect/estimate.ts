@@ -81,10 +81,7 @@ function requestsOfTasks({ requests, pages, keys }: OpenRun, ofOne: number): num
 export const timeLeft = ({ secondsLeft }: Estimate): string | null =>
   secondsLeft === null || secondsLeft === 0 ? null : `about ${about(secondsLeft)} left`
 
-/**
- * The progress of a first sync, in a sentence: `rentals 19,898 listed, 34 % of the requests made, about 12 min left; you
- * can query now`. Null when there is none, or nothing to query.
- */
+/** The progress of a first sync, in a sentence; null when there is none, or nothing to query. */
 export function firstSyncText(streams: readonly StreamStatus[], estimate: Estimate): string | null {
   if (streams.every(({ rowsSoFar }) => rowsSoFar === null)) return null
   const listed = streams

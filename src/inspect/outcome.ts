@@ -83,10 +83,7 @@ const pollMs = 500
 /** The wait ends if the database does not answer for this long. */
 const patienceMs = 60_000
 
-/**
- * Reads until the result is finished, and returns it.
- * @throws the signal's reason when aborted, BoatMirrorError when the database is gone for a minute.
- */
+/** Reads until the result is finished. @throws the reason of the signal; BoatMirrorError when the database is gone for a minute */
 export async function awaitFinished<T extends { readonly finished: boolean }>(
   look: () => Promise<T>,
   signal: AbortSignal,

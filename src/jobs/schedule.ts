@@ -133,10 +133,7 @@ type Applied = {
   readonly ages?: ReadonlyMap<string, Ages>
 }
 
-/**
- * Sets the tables and BullMQ's schedulers to the wanted intervals; those of dropped streams disappear.
- * @returns false when another worker is doing it: then nothing was done, and the caller tries again.
- */
+/** Sets the tables and BullMQ's schedulers to the wanted intervals. @returns false when another worker is doing it: try again */
 export async function applySchedule(
   database: Database,
   queue: JobQueue,

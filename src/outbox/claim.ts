@@ -98,10 +98,7 @@ export async function claimChanges(
   return []
 }
 
-/**
- * The same within a quota, in a separate transaction. Holds changes that the quota does not cover for a while, and claims others
- * instead. `held` is their number.
- */
+/** The same within a quota, in a separate transaction. Holds the changes beyond it (`held`) for a while, and claims others instead. */
 async function claimWithin(
   db: Queryable,
   owner: string,
@@ -136,10 +133,7 @@ export async function renewLeases(db: Queryable, owner: string, lease: number): 
 
 const heartbeatsPerLease = 3
 
-/**
- * Claims changes for one pusher, and renews their leases until they end.
- * @param onHeld called if the quota does not cover a change
- */
+/** Claims changes for one pusher, and renews their leases until they end. `onHeld` is called if the quota does not cover a change. */
 export function createClaims({ database, log, settings }: PushContext, onHeld: () => void) {
   const owner = processLife()
   const lease = leaseMs(settings)
@@ -196,10 +190,7 @@ export function createClaims({ database, log, settings }: PushContext, onHeld: (
   }
 }
 
-/**
- * Returns a change as if it had not been claimed; it can be claimed again after `delayMs`. A dispatched change keeps
- * its mark.
- */
+/** Returns a change as if it had not been claimed, to be claimed after `delayMs`. A dispatched change keeps its mark. */
 export async function releaseChange(db: Queryable, change: Change, delayMs = 0): Promise<void> {
   await on(db)
     .updateTable('outbox.queue')
@@ -222,10 +213,7 @@ export async function noticeHistory(db: Queryable): Promise<void> {
   await db.query('select outbox.notice_history()')
 }
 
-/**
- * Before claiming: notices another history of the database, expires what is too late, and moves changes that were queued while
- * their record came to be.
- */
+/** Before claiming: notices another history of the database, expires what is late, moves changes whose record was created meanwhile. */
 export async function tidy(db: Queryable): Promise<number> {
   await noticeHistory(db)
   await db.query(`update outbox.queue q set aggregate = c.aggregate from outbox.queue c
@@ -235,10 +223,7 @@ export async function tidy(db: Queryable): Promise<number> {
   return rows[0]?.expired ?? 0
 }
 
-/**
- * When a pusher should check again: the earliest time at which a change may be claimed or expires; null when nothing
- * can happen without a decision or another change.
- */
+/** The earliest time at which a change may be claimed or expires; null when that needs a decision or another change. */
 export async function nextDueAt(db: Queryable): Promise<Date | null> {
   const { rows } = await db.query<{ due: Date | null }>(`select least(
     (select min(greatest(q.next_attempt_at, q.lease_until)) from outbox.queue q where ${any} and ${itsTurn}),

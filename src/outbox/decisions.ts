@@ -127,11 +127,7 @@ function refusalOf(thrown: unknown): string | null {
   return `Not carried out: ${error instanceof BoatMirrorError ? error.code : 'INTERNAL'}.`
 }
 
-/**
- * Carries out an open decision. Reading back holds no lock: plan and state are checked before and after, and the
- * second worker finds the decision done.
- * @throws BoatMirrorError NOT_FOUND when the decision names a record that the API does not show
- */
+/** Carries out an open decision. Reading back holds no lock: plan and state are checked before and after. @throws BoatMirrorError NOT_FOUND */
 async function carryOut(database: Database, id: string, readBack: ReadBack): Promise<void> {
   const taken = await database.transaction((client) => take(client, id))
   if (taken === null) return await assertCarriedOut(database, id)
@@ -187,10 +183,7 @@ const patienceMs = 10_000
 
 const numberOrText = (id: string): number | string => (/^\d{1,15}$/.test(id) ? Number(id) : id)
 
-/**
- * Reads back from the API. Where it does not answer, the change is settled without, and gets a warning.
- * @throws BoatMirrorError NOT_FOUND when the decision names a record that the API does not show.
- */
+/** Reads back from the API; where it does not answer, the change is settled without, and gets a warning. @throws BoatMirrorError NOT_FOUND */
 export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBack => ({
   assertCurrent: async (client) => await context.privacy?.assertCurrent(client),
   look: async (change, resultId) => {

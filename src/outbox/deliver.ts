@@ -31,11 +31,7 @@ function retryLater({ context, change }: Delivery, error: ApiError): Outcome {
 const valuesGone =
   'Nothing was sent: the personal values of this change were hashed or dropped when it ended. Queue it again with its values.'
 
-/**
- * The request a change would send now.
- * @returns the outcome if nothing is sent (conflict, gone).
- * @throws ApiError when the present record can't be read.
- */
+/** The request that a change would send now; the outcome if nothing is sent (conflict, gone). @throws ApiError */
 export async function prepareChange(delivery: Delivery): Promise<Prepared | Outcome> {
   const { write, target, body, results } = delivery.change
   if (delivery.change.veiled || isHashed(body)) return { kind: 'failed', error: valuesGone, response: null }
@@ -125,10 +121,7 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
   }
 }
 
-/**
- * Sends a prepared change, once. Calls `mayDispatch` after all other waiting: other pushers rely on it that nothing is sent after
- * the claim or the time limit, and that `timeLimit` aborts the request.
- */
+/** Sends a prepared change, once, if `mayDispatch`, called after all other waiting, allows it; `timeLimit` aborts the request. */
 async function send(
   delivery: Delivery,
   sent: Sent,
@@ -196,10 +189,7 @@ type Claim = {
   readonly mark: (departure: Departure) => Promise<Date | Outcome>
 }
 
-/**
- * Works on a claimed change up to its outcome.
- * @throws BoatMirrorError LEASE_LOST, or what made an outcome impossible: a failing database, a requested stop.
- */
+/** Works on a claimed change up to its outcome. @throws BoatMirrorError LEASE_LOST, a database error, or the reason of a stop */
 export async function deliverChange(delivery: Delivery, { isOurs, mark }: Claim): Promise<Outcome> {
   const { context, change, signal } = delivery
   const leave = async (given: Sent): Promise<Outcome> => {

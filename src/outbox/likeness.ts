@@ -19,10 +19,7 @@ export type Likeness =
 /** The shortest beginning that counts as a text cut off. */
 const shortestCut = 10
 
-/**
- * A text in normal form: compatible characters are equal (NFKC), as are upper and lower case and all white space;
- * none at the ends. Decomposed, so that the beginning of a text is the beginning of its normal form, too.
- */
+/** A text in normal form: NFKD, lower case, single spaces. Its beginning is the normal form of the beginning of the text. */
 export function normalText(text: string): string {
   const folded = text.normalize('NFKD').toUpperCase().toLowerCase().replaceAll('ς', 'σ')
   return folded.normalize('NFKD').replace(/\s+/gu, ' ').trim()

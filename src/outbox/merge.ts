@@ -63,10 +63,7 @@ function sideOf(field: BodyField, base: Json | undefined, local: Json, remote: J
   return sameValue(field, base, local) ? 'remote' : 'both-changed'
 }
 
-/**
- * Merges a change into the present record. A field that only one side changed keeps that side's value; a field that
- * both changed, differently, is a conflict unless `onConflict` decides.
- */
+/** Merges a change into the present record. A field that both sides changed, differently, is a conflict unless `onConflict` decides. */
 export function mergeChange(input: MergeInput): Merged {
   const apply: JsonObject = {}
   const kept: string[] = []

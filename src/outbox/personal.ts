@@ -225,10 +225,7 @@ export const outboxErasures: readonly Erasure[] = [
   },
 ]
 
-/**
- * Hashes or drops the personal values in the input of ended changes, which then can't be sent again. `ids`: of these
- * changes; `since`: of all that ended since then, also by SQL.
- */
+/** Hashes or drops personal values in the input of ended changes, which then cannot be sent again: of `ids`, or all since `since`. */
 export async function hashEnded(
   db: Queryable,
   privacy: Privacy | undefined,

@@ -60,20 +60,14 @@ import { aggregateOf, createSettling, type DoneChange, settleFault } from './set
 type PushCounts = { readonly claimed: number; readonly settled: number }
 
 type Drained = PushCounts & {
-  /**
-   * Why `drain` stopped waiting: how the API refuses the account; null: nothing is left that could settle without a
-   * decision.
-   */
+  /** How the API refuses the account, if `drain` stopped for that; null: nothing is left that could settle without a decision. */
   readonly held: string | null
 }
 
 export type Pusher = {
   /** Processes what is due now and what becomes due by that; safe to call while another call runs. */
   runOnce(signal: AbortSignal): Promise<PushCounts>
-  /**
-   * Repeats `runOnce` until nothing is due (`idle`) or nothing can settle without a decision (`settled`); at most
-   * half a minute while the API refuses the account.
-   */
+  /** Repeats `runOnce` until nothing is due, or can settle without a decision; at most half a minute while the API refuses the account. */
   drain(signal: AbortSignal, options?: { readonly until?: 'idle' | 'settled' }): Promise<Drained>
   /** When to look again; null: when something is queued. */
   nextDueAt(): Promise<Date | null>
@@ -164,10 +158,7 @@ export function createPusher(given: PushContext): Pusher {
     return true
   }
 
-  /**
-   * Errors that are not an outcome. A stop, a lost lease and a failing database are not the change's fault: it is
-   * held. Any other error counts as an attempt, so that no change is claimed forever.
-   */
+  /** Holds a change after a stop, a lost lease or a failing database. Any other error is an attempt, so that no change is claimed forever. */
   const giveBack = async (change: Change, error: unknown, signal: AbortSignal): Promise<void> => {
     const reason = translateDatabaseError(error)
     if (reason instanceof BoatMirrorError && reason.code === 'LEASE_LOST') {

@@ -69,10 +69,7 @@ export const isAbsent = (error: unknown): boolean =>
 const misread = (endpoint: string, what: string): ApiError =>
   new ApiError('API_WRONG_RECORD', `${endpoint} returned ${what}.`, { endpoint })
 
-/**
- * The record in an answer; null where an optional document is missing. No record proves nothing elsewhere. A document has
- * no id to identify it, but its own fields.
- */
+/** The record in an answer; null where an optional document is missing. A document has no id, only its own fields. */
 function recordIn(body: Json | undefined, endpoint: string, stream: StreamDef, params: Params): Json {
   const [, param] = /\{(\w+)\}$/.exec(endpoint) ?? []
   if (param === undefined && (body === undefined || body === null)) return null
@@ -124,11 +121,7 @@ export function readRecord(reading: Reading, params: Params): Promise<Seen | nul
 export const readRoot = (reading: Reading, params: Params): Promise<Seen | null> =>
   readOne(reading, rootOf(reading.change.write), params)
 
-/**
- * Reads the whole collection a change adds to; null when its parent is gone. An API may answer 404 for an empty
- * collection, so the parent is then requested.
- * @throws ApiError
- */
+/** Reads the collection that a change adds to; null if its parent is gone, which is requested after a 404. @throws ApiError */
 export async function readCollection(reading: Reading, params: Params): Promise<readonly Seen[] | null> {
   const { change, signal } = reading
   const { api, clock, settings, fresh = false } = reading.context

@@ -77,10 +77,7 @@ async function writeDone(client: PoolClient, settled: readonly DoneChange[]): Pr
 export const aggregateOf = ({ change, done }: DoneChange): string =>
   done.madeRoot ? `${change.write.aggregate}:${done.rootId}` : change.aggregate
 
-/**
- * Whether the change created the record of its new aggregate. It must lock both aggregates before any row, so it is settled
- * alone.
- */
+/** Whether the change created the record of its new aggregate. It locks both aggregates before any row, so it is settled alone. */
 const moves = (settled: DoneChange): boolean => aggregateOf(settled) !== settled.change.aggregate
 
 /**
@@ -228,11 +225,7 @@ async function settleOther(
   await client.query(`select pg_notify('boat_mirror_settled', $1)`, [change.id])
 }
 
-/**
- * Settles a change whose attempt ended with an unexpected error. Only the table shows for certain whether its request
- * had been dispatched by then.
- * @throws BoatMirrorError LEASE_LOST when another pusher took the change over.
- */
+/** Settles a change after an unexpected error. Only the table shows whether its request had been dispatched. @throws BoatMirrorError LEASE_LOST */
 export async function settleFault(context: PushContext, change: Change, error: unknown): Promise<Outcome> {
   return await context.database.transaction(async (client) => {
     await context.privacy?.assertCurrent(client) // before any lock for which `privacy apply` may wait

@@ -117,10 +117,7 @@ export const stateSets = {
 /** A condition of SQL: `column in ('queued', …)`, with the states of a set. */
 export const inStates = (column: string, set: keyof typeof stateSets): string => `${column} in (${listOf(set)})`
 
-/**
- * SQL: the change is not settled, as in the predicate of the index `queue_unsettled`. No other condition implies this form: that index
- * must not be used to look up one change or aggregate.
- */
+/** SQL: not settled, in the form of the index `queue_unsettled`, which must not be used to look up one change or aggregate. */
 export const isUnsettled = (column: string): string =>
   `case when ${inStates(column, 'unsettled')} then true else false end`
 

@@ -99,10 +99,7 @@ export async function runList(context: CommandContext, { json }: Json): Promise<
 export const changing = <T>(context: CommandContext, change: (db: Queryable) => Promise<T>): Promise<T> =>
   asOwner(context, { name: 'access' }, (database) => database.transaction(change))
 
-/**
- * Checks that views show rows by company. @throws BoatMirrorError DATABASE_PRIVILEGE when one would show all rows to
- * all roles.
- */
+/** Checks that views show rows by company. @throws BoatMirrorError DATABASE_PRIVILEGE when one shows all rows to all roles */
 export async function assertViewsGuarded(db: Queryable): Promise<void> {
   const [view] = await unguardedViews(db)
   if (view === undefined) return

@@ -17,11 +17,7 @@ export const runAddress = ({ config, log, signal }: CommandContext): Promise<Exi
 export const runPsql = ({ config, log, signal }: CommandContext): Promise<ExitCode> =>
   runDb(config, { psql: true, log, signal })
 
-/**
- * Prints the address as one line on stdout, or runs psql to its end. The embedded database is started when none runs,
- * and then stopped again; on a terminal a message says so.
- * @throws BoatMirrorError EMBEDDED_UNAVAILABLE, PROGRAM_MISSING.
- */
+/** Prints the address, or runs psql. An embedded database is started for it. @throws BoatMirrorError EMBEDDED_UNAVAILABLE, PROGRAM_MISSING */
 export async function runDb(
   config: Pick<Config, 'databaseUrl' | 'dataDir' | 'api'>,
   options: DbOptions,

@@ -166,11 +166,7 @@ function quarantine({ quarantine: entry }: Explanation): string | null {
   ].join('\n')
 }
 
-/**
- * The parts of a key in order: one argument each, or as one argument the JSON that is shown elsewhere, an array of
- * them or the object of the change log.
- * @throws BoatMirrorError USAGE when their number is not that of the key.
- */
+/** The parts of a key: an argument each, or one JSON array or object. @throws BoatMirrorError USAGE when their number is wrong */
 export function recordKey(stream: StreamDef, given: readonly string[]): readonly string[] {
   const [only] = given
   const parts = given.length === 1 && only !== undefined ? (partsOfJson(stream, only) ?? given) : given

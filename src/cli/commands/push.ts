@@ -156,10 +156,7 @@ function problemsIn(value: unknown): readonly string[] {
   return listed.filter((each) => each !== undefined)
 }
 
-/**
- * @param response the stored answer: status, and the beginning of its body as text
- * @returns null where it contains nothing readable, or is not a refusal
- */
+/** The words of a stored refusal: status, and the beginning of its body as text; null where it contains nothing readable. */
 export function refusalWords(response: Readonly<Record<string, unknown>> | null): string | null {
   if (response === null || typeof response.body !== 'string' || Number(response.status) < 400) return null
   let body: unknown

@@ -152,10 +152,7 @@ async function runOfRelease({ database }: OpenedApp, decision: string): Promise<
   return resultId === null ? null : existing(await findRun(database.pool, resultId), resultId)
 }
 
-/**
- * Waits until the run of a release has ended, and returns it.
- * @throws the signal's reason when aborted; the run then waits for the next worker or sync.
- */
+/** Waits for the run of a release, and returns it. @throws the reason of the signal; the run then waits for the next worker or sync */
 async function ended(
   { log, signal }: CommandContext,
   app: OpenedApp,

@@ -28,11 +28,7 @@ import { print, printText } from '../terminal/output.ts'
 import { watchFirstSync } from '../terminal/progress.ts'
 import { markDatabase } from '../worker-mark.ts'
 
-/**
- * Warns about settings that may cost jobs later, and about a backend that is unavailable: until it is there, the work
- * is done without it.
- * @throws BoatMirrorError QUEUE_REFUSED for problems that only an operator can fix
- */
+/** Warns about settings that may lose jobs, and about an unavailable backend: the work is done without it. @throws BoatMirrorError QUEUE_REFUSED */
 async function tryQueue(backend: QueueBackend, log: Logger): Promise<void> {
   try {
     await backend.ping()

@@ -40,10 +40,7 @@ function explained(error: unknown, dataDir: string): unknown {
   )
 }
 
-/**
- * Attaches to the sandbox of a DATA_DIR, or runs it in this process.
- * @throws BoatMirrorError CONFIG_INVALID when DATA_DIR cannot be written to.
- */
+/** Attaches to the sandbox of a DATA_DIR, or runs it in this process. @throws BoatMirrorError CONFIG_INVALID if it is not writable */
 export async function attachSandbox(dataDir: string, log: Logger): Promise<AttachedSandbox> {
   let hosted = await openOnce(dataDir, log).catch((error: unknown) => {
     throw explained(error, dataDir)

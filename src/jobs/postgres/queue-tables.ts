@@ -101,10 +101,7 @@ async function makeSequences(databaseUrl: string, log: Logger, signal: AbortSign
 }
 
 type BullPool = {
-  /**
-   * The pool as one queue or worker gets it. BullMQ listens to a pool for its errors and never stops (BullMQ 6.7), so
-   * each gets a separate emitter; the errors themselves are logged here.
-   */
+  /** The pool with a separate emitter, because BullMQ 6.7 listens to a pool for its errors and never stops; errors are logged here. */
   connection(): PgPool
   query(text: string): Promise<unknown>
   end(): Promise<void>

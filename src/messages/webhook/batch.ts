@@ -64,10 +64,7 @@ export function signedHeaders(
 /** Streams to send, each with the members of a diff to omit. */
 export type Selection = Readonly<Record<string, readonly string[]>>
 
-/**
- * Named streams are sent whole. With none named, all except documents are sent, without personal columns and payloads
- * that hold a person.
- */
+/** Named streams are sent whole. With none named: all except documents, without personal columns and payloads that hold a person. */
 export function selectionOf(named: readonly string[] | null): Selection {
   if (named !== null) return Object.fromEntries(named.map((name) => [name, []]))
   return Object.fromEntries(

@@ -21,11 +21,7 @@ async function cursorOf(db: Queryable, place: string): Promise<string | null> {
   })
 }
 
-/**
- * Locks the consumer, so that no batch is made or acknowledged meanwhile.
- * @returns whether the changes after the cursor are unsent; false for a consumer that has lost changes
- * @throws BoatMirrorError NOT_FOUND for an unknown consumer
- */
+/** Locks the consumer, so that no batch is made meanwhile. @returns whether what follows is unsent @throws BoatMirrorError NOT_FOUND */
 async function liesAhead(db: Queryable, cursor: string | null): Promise<boolean> {
   const { rows } = await db.query<{ ahead: boolean }>(
     `select not c.lost and p.parts is not null and (c.epoch is distinct from mirror.feed_epoch()

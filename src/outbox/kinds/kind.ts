@@ -56,10 +56,7 @@ export type Verdict =
   | { readonly kind: 'gone' }
   /** Something else is there in its place. */
   | { readonly kind: 'conflict'; readonly conflict: Conflict }
-  /**
-   * Unknown: an operator decides, with these records to compare. `mayClear`: the API may still show what it made, so
-   * this is certain only when absence would be a proof.
-   */
+  /** Unknown: an operator decides, with these records to compare. `mayClear`: the API may still show what it made. */
   | {
       readonly kind: 'unclear'
       readonly why: string

@@ -108,9 +108,7 @@ const claimed = ({ record, claimedBy }: Seen): Verdict => ({
 /** More new records than this are not read one by one. */
 const readsAtMost = 5
 
-/**
- * New records with the fields that only their own read shows, where the list omits identity fields. @throws ApiError
- */
+/** New records with the fields that only their own read shows, where the list omits identity fields. @throws ApiError */
 export async function inFull(delivery: Delivery, sent: Sent, found: readonly Seen[]): Promise<readonly Seen[]> {
   const { write } = delivery.change
   const { shown = Object.keys(sent.body), kept = [] } = write.identity ?? {}
@@ -136,11 +134,7 @@ async function itself(delivery: Delivery, sent: Sent, seen: Seen): Promise<Seen>
   }
 }
 
-/**
- * The records that this change may have created: without those of other changes of this outbox. A record that another change with an
- * unknown outcome may have created is marked.
- * @throws a database error
- */
+/** The records that this change may have created; one that another change with an unknown outcome may have created is marked. */
 export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly Seen[]): Promise<readonly Seen[]> {
   const { change, context } = delivery
   const fresh = newAmong(found, sent).flatMap(({ record }) => idOf(record) ?? [])
