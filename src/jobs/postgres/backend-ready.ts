@@ -40,12 +40,15 @@ export function postgresQueueError(error: unknown): BoatMirrorError {
   )
 }
 
+/** A queue or worker of BullMQ. */
+export type Opened = { close(force?: boolean): Promise<void>; waitUntilReady(): Promise<unknown> }
+
 /** Tries until it works, the time is over, or the backend refuses. Each try makes a new object: a failed one stays failed (BullMQ 6.7). */
-export async function untilReady<T extends { close(force?: boolean): Promise<void> }>(
+export async function untilReady<T extends Opened>(
   toFailure: (error: unknown) => BoatMirrorError,
   options: BackendOptions,
   open: () => T,
-  ready: (opened: T) => Promise<unknown>,
+  ready = (opened: T): Promise<unknown> => opened.waitUntilReady(),
 ): Promise<T> {
   const deadline = performance.now() + options.patienceMs
   for (let attempt = 1; ; attempt++) {
@@ -66,7 +69,7 @@ export async function untilReady<T extends { close(force?: boolean): Promise<voi
 }
 
 /** Lets `close` wait at most `closeMs`. */
-function endingInTime<T extends { close(force?: boolean): Promise<void> }>(opened: T, log: Logger): T {
+function endingInTime<T extends Opened>(opened: T, log: Logger): T {
   const close = opened.close.bind(opened)
   opened.close = (force) =>
     withDeadline(close(force), closeMs).catch((error: unknown) =>

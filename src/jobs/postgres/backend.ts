@@ -10,7 +10,7 @@ import {
   running,
   workerOptions,
 } from '../queues.ts'
-import { postgresQueueError, quietly, untilReady } from './backend-ready.ts'
+import { type Opened, postgresQueueError, quietly, untilReady } from './backend-ready.ts'
 import { bullPool, schema } from './queue-tables.ts'
 
 /** Three workers pin a LISTEN connection each; the rest serves their jobs. */
@@ -21,35 +21,22 @@ export function postgresBackend(options: BackendOptions): QueueBackend {
   // Without notifications, an idle worker polls: every second instead of every five.
   const asking = options.pooling === 'transaction' ? { drainDelay: 1 } : {}
   const onError = quietly(options.log)
+  const ready = <T extends Opened>(open: () => T): Promise<T> => untilReady(postgresQueueError, options, open)
   return {
     kind: 'postgres',
     openQueue: (name) =>
-      untilReady(
-        postgresQueueError,
-        options,
-        () => {
-          const queue = new Queue(name, { ...queueOptions, connection: pool.connection() }, createPostgresBackend)
-          queue.on('error', onError)
-          return queue
-        },
-        (queue) => queue.waitUntilReady(),
+      ready(() =>
+        new Queue(name, { ...queueOptions, connection: pool.connection() }, createPostgresBackend).on('error', onError),
       ),
-    openWorker: (name, processor, concurrency) =>
-      untilReady(
-        postgresQueueError,
-        options,
-        () =>
-          listening(
-            new Worker(
-              name,
-              processorOf(processor),
-              { ...workerOptions, ...asking, concurrency, connection: pool.connection() },
-              createPostgresBackend,
-            ),
-            onError,
-          ),
-        (worker) => worker.waitUntilReady(),
-      ).then((worker) => running(worker, onError)),
+    openWorker: async (name, processor, concurrency) => {
+      const settings = { ...workerOptions, ...asking, concurrency }
+      const worker = await ready(() => {
+        const connection = pool.connection()
+        const opened = new Worker(name, processorOf(processor), { ...settings, connection }, createPostgresBackend)
+        return listening(opened, onError)
+      })
+      return running(worker, onError)
+    },
     risk: async () => null,
     ping: async () => {
       try {

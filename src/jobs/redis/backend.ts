@@ -4,7 +4,7 @@ import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { withDeadline } from '../../clock.ts'
 import type { BoatMirrorError } from '../../errors.ts'
-import { quietly, untilReady } from '../postgres/backend-ready.ts'
+import { type Opened, quietly, untilReady } from '../postgres/backend-ready.ts'
 import {
   type BackendOptions,
   type BackendRisk,
@@ -16,8 +16,6 @@ import {
   workerOptions,
 } from '../queues.ts'
 import { keptMs, probeRedis, redisError } from './probe.ts'
-
-type Closable = { close(force?: boolean): Promise<void> }
 
 /** Milliseconds after which a try without an answer is repeated. */
 const longestTryMs = 10_000
@@ -46,7 +44,7 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
     return redis
   }
   /** Closes the connection with its user, also after a failed try: BullMQ leaves a given connection open. */
-  const withConnection = <T extends Closable>(redis: Redis, open: (connection: Redis) => T): T => {
+  const withConnection = <T extends Opened>(redis: Redis, open: (connection: Redis) => T): T => {
     const opened = open(redis)
     const close = opened.close.bind(opened)
     opened.close = (force) =>
@@ -57,34 +55,26 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
     return opened
   }
   const failure = (error: unknown): BoatMirrorError => redisError(url, error)
-  const answered = async (opened: { waitUntilReady(): Promise<unknown> }): Promise<void> => {
-    await withDeadline(opened.waitUntilReady(), Math.min(longestTryMs, Math.max(1_000, options.patienceMs)))
-  }
+  const patience = Math.min(longestTryMs, Math.max(1_000, options.patienceMs))
+  const ready = <T extends Opened>(waits: boolean, open: (connection: Redis) => T): Promise<T> =>
+    untilReady(
+      failure,
+      options,
+      () => withConnection(connect(waits), open),
+      (opened) => withDeadline(opened.waitUntilReady(), patience),
+    )
+  const { prefix } = options
   return {
     kind: 'redis',
     openQueue: (name) =>
-      untilReady(
-        failure,
-        options,
-        () =>
-          withConnection(connect(false), (connection) => {
-            const queue = new Queue(name, { ...queueOptions, connection, prefix: options.prefix })
-            queue.on('error', onError)
-            return queue
-          }),
-        answered,
-      ),
-    openWorker: (name, processor, concurrency) =>
-      untilReady(
-        failure,
-        options,
-        () =>
-          withConnection(connect(true), (connection) => {
-            const settings = { ...workerOptions, concurrency, connection, prefix: options.prefix }
-            return listening(new Worker(name, processorOf(processor), settings), onError)
-          }),
-        answered,
-      ).then((worker) => running(worker, onError)),
+      ready(false, (connection) => new Queue(name, { ...queueOptions, connection, prefix }).on('error', onError)),
+    openWorker: async (name, processor, concurrency) => {
+      const settings = { ...workerOptions, concurrency, prefix }
+      const worker = await ready(true, (connection) =>
+        listening(new Worker(name, processorOf(processor), { ...settings, connection }), onError),
+      )
+      return running(worker, onError)
+    },
     ping: async () => {
       // Also on the connections in use: a new one may lead to another Redis.
       const writes = [...connections].map(async (own) => {
