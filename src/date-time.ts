@@ -1,5 +1,5 @@
-// Reads dates and date-times of the API. All code that compares or stores them uses this file, so that the time zone of the process never
-// matters: a text without offset is in the configured zone. Pure, except for the rules of zones, which come from the database.
+// Reads dates and date-times of the API. All code that compares or stores them uses this file, so that the time zone of the process
+// has no effect: a text without offset is in the configured zone. Pure, except for the rules of zones, which come from the database.
 
 /** A date-time in every spelling of RFC 3339, and some other common ones: a space, `+00`, `+0000`, no seconds. */
 const dateTimePattern =

@@ -75,7 +75,7 @@ export type StatusFacts = {
   readonly firstChanges: Readonly<Record<string, number>>
   /** Since when each settled state has a change; states without changes are missing. */
   readonly settledSince: Readonly<Record<string, Date>>
-  /** Streams that change more often than expected, with the share of such reads. They are read more often. */
+  /** Streams that change more often than expected, with the share of these reads. They are read more often. */
   readonly unexpected: readonly UnexpectedShare[]
   /** Streams whose last hot runs all failed. */
   readonly failingHotRuns: readonly FailingHotRuns[]

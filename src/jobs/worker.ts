@@ -278,7 +278,7 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
   }
 }
 
-/** How long a read of such a request waits while the API is paused, in milliseconds: longer than the breaker's slowest probe. */
+/** How long a requested read waits while the API is paused, in milliseconds: longer than the breaker's slowest probe. */
 export const patienceMs = 75_000
 
 type Wanted = { readonly streams: readonly string[]; readonly full: boolean }

@@ -80,7 +80,7 @@ export function exactFields(left: Readonly<JsonObject>): JsonObject {
 type AtHand = {
   /** Values that a hash of the field may replace. */
   readonly among: (field: BodyField) => readonly (Json | undefined)[]
-  /** Fields whose hashes a caller took from the mirror. Such a hash replaces every value with the same normal form. */
+  /** Fields whose hashes a caller took from the mirror. The hash replaces every value with the same normal form. */
   readonly given?: readonly string[]
 }
 

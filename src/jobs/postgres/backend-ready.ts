@@ -43,7 +43,7 @@ export function postgresQueueError(error: unknown): BoatMirrorError {
 /** A queue or worker of BullMQ. */
 export type Opened = { close(force?: boolean): Promise<void>; waitUntilReady(): Promise<unknown> }
 
-/** Tries until it works, the time is over, or the backend refuses. Each try makes a new object: a failed one stays failed (BullMQ 6.7). */
+/** Tries until it works, the time has ended, or the backend refuses. Each try makes a new object: a failed one stays failed (BullMQ 6.7). */
 export async function untilReady<T extends Opened>(
   toFailure: (error: unknown) => BoatMirrorError,
   options: BackendOptions,

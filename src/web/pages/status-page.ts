@@ -57,7 +57,7 @@ ${connectionsList(facts)}</section>`,
   return frame({ title, now: facts.now, version: facts.version, sections, at: '/' })
 }
 
-/** The page while the database does not answer. It retries by itself. */
+/** The page while the database does not answer. It retries automatically. */
 export function renderTrouble(message: string): string {
   const body = html`<header><p class="brand">Boat Mirror</p></header>
 <main id="main"><div id="live"><section class="summary bad" aria-label="Summary"><h1 role="status">Cannot read the status</h1>
