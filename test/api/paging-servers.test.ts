@@ -4,13 +4,23 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { isFull } from '../helpers/extent.ts'
-import { clients, hidesInSilence, serverOf, sweepOf, worlds } from './drawn-servers.ts'
+import { type Client, clients, hidesInSilence, serverOf, sweepOf, type World, worlds } from './drawn-servers.ts'
 
 const numRuns = isFull ? 10_000 : 400
 
 const drawn = worlds
   .chain((world) => fc.tuple(fc.constant(world), clients(world)))
   .filter(([world, client]) => !hidesInSilence(world, client))
+
+/** Its first page is empty, since the API hides its only record, and a link of other parameters leads on. */
+const emptyFirst: readonly [World, Client] = [
+  {
+    ...{ count: 2, counts: 'page', base: 0, most: 1, usual: 1, past: 'empty', depth: null, hides: 2, shrinks: 0 },
+    ...{ ignores: { position: false, size: false }, total: 'none', totalAt: 'total', flag: 'none', pages: false },
+    ...{ next: 'zero end', nextAs: 'link', nextAt: 'next', part: false },
+  },
+  { style: 'page', pageSize: 1 },
+]
 
 it(`${numRuns} lists end, and none is done with records missing`, async () => {
   const ends = { done: 0, partial: 0, failed: 0 }
@@ -22,7 +32,7 @@ it(`${numRuns} lists end, and none is done with records missing`, async () => {
       if (status !== 'done') return
       expect(lasting().filter((id) => !seen.has(id))).toEqual([])
     }),
-    { numRuns },
+    { numRuns, examples: [[emptyFirst]] },
   )
   if (isFull) process.stdout.write(`lists: ${JSON.stringify(ends)}\n`)
   expect(ends.done).toBeGreaterThan(numRuns / 10)

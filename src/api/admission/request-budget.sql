@@ -1,6 +1,6 @@
--- The budget of requests that all workers borrow from: the rules of api/admission/request-budget.ts and quota.ts. Run
--- by every migrate. Its instants, in microseconds since 1970, are stored in sequences, which are changed in place: a
--- row that is written many times a second would leave a version each time, for as long as any transaction is open.
+-- The budget of requests that all workers borrow from (api/admission/request-budget.ts, quota.ts). Run by every migrate. Its
+-- instants, in microseconds since 1970, are stored in sequences, which are changed in place: a row that is written many times a
+-- second would leave a version each time, for as long as any transaction is open.
 -- Runs with its owner's rights, for every role that may carry out tasks: rights on tables do not include sequences.
 
 -- Windows of a quota: what was taken since the window began counts as used. They begin earlier than they must, by the time

@@ -51,6 +51,7 @@ const counts = ({ paging }: ListCall): boolean => styles[paging.style].count !==
 
 /** Whether a next page, or its link, is the one at this cursor. */
 export const names = ({ paging: { pageParam } }: ListCall, next: string, cursor: string | null): boolean =>
+  cursor !== null &&
   [next, new URLSearchParams(next.split('#')[0]?.split('?')[1] ?? '').get(pageParam)].includes(cursor)
 
 /** What an empty page after one with records means: go on to the next one, or the end. @throws ApiError */
