@@ -2,7 +2,9 @@
 
 import type { Migration } from 'kysely'
 import * as schemas from './0001_schemas.ts'
+import * as reads from './0002_reads.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_schemas': schemas,
+  '0002_reads': reads,
 }

@@ -23,7 +23,7 @@ import {
   resourcePricings,
   resources,
 } from './resources.ts'
-import type { ListWindows, ReadEndpoint, StreamDef } from './types.ts'
+import type { ListWindows, ReadEndpoint, SingleRead, StreamDef } from './types.ts'
 import { userIdentities, userLicenses, users } from './users.ts'
 
 const catalog = [
@@ -107,22 +107,15 @@ export function readsOf(stream: StreamDef): readonly ReadEndpoint[] {
 export const windowsOf = ({ reads }: StreamDef): ListWindows | undefined =>
   reads.kind === 'list' ? reads.windows : undefined
 
-/** A read whose answer repeats a record that another read has brought, if the API repeats itself: that is learned. */
-type Repeat = {
-  readonly endpoint: ReadEndpoint
-  /** The other read; behind a `#` the place of the record inside what it brings. */
-  readonly sameAs: string
+/** The reads of one stream that repeat others, its single first. */
+export function repeatsOf({ reads }: StreamDef): readonly Pick<SingleRead, 'endpoint' | 'repeats'>[] {
+  if ((reads.kind !== 'list' && reads.kind !== 'collection') || reads.single === undefined) return []
+  return reads.kind === 'list' ? [reads.single, ...(reads.related ?? [])] : [reads.single]
 }
 
-/** The reads of one stream that repeat others, its single first. */
-export function repeatsOf({ reads }: StreamDef): readonly Repeat[] {
-  if ((reads.kind !== 'list' && reads.kind !== 'collection') || reads.single === undefined) return []
-  const related = reads.kind === 'list' ? (reads.related ?? []) : []
-  return [
-    { endpoint: reads.single.endpoint, sameAs: reads.list },
-    ...related.map(({ endpoint, path }) => ({ endpoint, sameAs: `${reads.list}#${path}` })),
-  ]
-}
+/** Those of them that are made with the details of a record: of a list all but its single. */
+export const repeatsWithin = (stream: StreamDef): ReturnType<typeof repeatsOf> =>
+  repeatsOf(stream).slice(stream.reads.kind === 'list' ? 1 : 0)
 
 /** All read endpoints, in catalog order. */
 export const readEndpoints: readonly ReadEndpoint[] = streams.flatMap(readsOf)

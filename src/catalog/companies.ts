@@ -28,7 +28,7 @@ export const companies: StreamDef = {
   reads: {
     kind: 'list',
     list: 'GET /v3/companies',
-    single: { endpoint: 'GET /v3/companies/{companyId}', param: 'companyId' },
+    single: { endpoint: 'GET /v3/companies/{companyId}', param: 'companyId', repeats: 'GET /v3/companies' },
     paged: true,
   },
   freshness: 'detail',

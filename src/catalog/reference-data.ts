@@ -173,7 +173,7 @@ export const referenceStreams: readonly StreamDef[] = lists.map(({ list, single,
   reads: {
     kind: 'list',
     list,
-    single: { endpoint: single, param: single.slice(single.indexOf('{') + 1, -1) },
+    single: { endpoint: single, param: single.slice(single.indexOf('{') + 1, -1), repeats: list },
     paged: false,
   },
   freshness: 'detail',

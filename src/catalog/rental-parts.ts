@@ -26,7 +26,12 @@ export const rentalOptions = {
   reads: {
     kind: 'collection',
     list: 'GET /v3/rentals/{rentalId}/options',
-    single: { endpoint: 'GET /v3/rentals/{rentalId}/options/{optionId}', param: 'optionId', fallbackPath: 'option.id' },
+    single: {
+      endpoint: 'GET /v3/rentals/{rentalId}/options/{optionId}',
+      param: 'optionId',
+      fallbackPath: 'option.id',
+      repeats: 'GET /v3/rentals/{rentalId}/options',
+    },
   },
   freshness: 'detail',
   every: '1m',
@@ -103,7 +108,11 @@ export const rentalPayments = {
   reads: {
     kind: 'collection',
     list: 'GET /v3/rentals/{rentalId}/payments',
-    single: { endpoint: 'GET /v3/rentals/{rentalId}/payments/{paymentId}', param: 'paymentId' },
+    single: {
+      endpoint: 'GET /v3/rentals/{rentalId}/payments/{paymentId}',
+      param: 'paymentId',
+      repeats: 'GET /v3/rentals/{rentalId}/payments',
+    },
   },
   freshness: 'detail',
   every: '1m',
@@ -160,7 +169,11 @@ export const rentalCrewMembers = {
   reads: {
     kind: 'collection',
     list: 'GET /v3/rentals/{rentalId}/crewMembers',
-    single: { endpoint: 'GET /v3/rentals/{rentalId}/crewMembers/{crewMemberId}', param: 'crewMemberId' },
+    single: {
+      endpoint: 'GET /v3/rentals/{rentalId}/crewMembers/{crewMemberId}',
+      param: 'crewMemberId',
+      repeats: 'GET /v3/rentals/{rentalId}/crewMembers',
+    },
   },
   freshness: 'detail',
   every: '1m',

@@ -98,7 +98,7 @@ export const rentals = {
   reads: {
     kind: 'list',
     list: 'GET /v3/rentals',
-    single: { endpoint: 'GET /v3/rentals/{rentalId}', param: 'rentalId' },
+    single: { endpoint: 'GET /v3/rentals/{rentalId}', param: 'rentalId', repeats: 'GET /v3/rentals' },
     paged: true,
     query: { order: 'creationDateAsc' },
     windows: {
@@ -113,7 +113,14 @@ export const rentals = {
       // Whether CANCELED means all four values that begin so, nobody says.
       { param: 'status', column: 'status', values: ['PENDING', 'VALIDATED'] },
     ],
-    related: [{ endpoint: 'GET /v3/rentals/{rentalId}/user', stream: 'users', path: 'user' }],
+    related: [
+      {
+        endpoint: 'GET /v3/rentals/{rentalId}/user',
+        stream: 'users',
+        path: 'user',
+        repeats: 'GET /v3/rentals#user',
+      },
+    ],
   },
   freshness: 'detail',
   modified: 'lastModificationDatetime',

@@ -68,7 +68,7 @@ export const resources: StreamDef = {
   reads: {
     kind: 'list',
     list: 'GET /v3/resources',
-    single: { endpoint: 'GET /v3/resources/{resourceId}', param: 'resourceId' },
+    single: { endpoint: 'GET /v3/resources/{resourceId}', param: 'resourceId', repeats: 'GET /v3/resources' },
     paged: true,
   },
   freshness: 'detail',
@@ -160,7 +160,11 @@ export const resourceOptions: StreamDef = {
   reads: {
     kind: 'collection',
     list: 'GET /v3/resources/{resourceId}/options',
-    single: { endpoint: 'GET /v3/resources/{resourceId}/options/{optionId}', param: 'optionId' },
+    single: {
+      endpoint: 'GET /v3/resources/{resourceId}/options/{optionId}',
+      param: 'optionId',
+      repeats: 'GET /v3/resources/{resourceId}/options',
+    },
   },
   freshness: 'detail',
   every: '1h',

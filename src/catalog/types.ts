@@ -44,7 +44,14 @@ export type SingleRead = {
   readonly param: string
   /** Asked with the value at this path when the own id is answered 404: which id a path takes is not always documented. */
   readonly fallbackPath?: string
+  readonly repeats: RepeatedRead
 }
+
+/**
+ * The read that brings the same record; behind a `#` its place inside what that read brings. A read that repeats another
+ * is skipped except for samples, until a sample differs.
+ */
+type RepeatedRead = ReadEndpoint
 
 /** Parts of a list that a hot run reads: what is new, and what happens soon. */
 export type ListWindows = {
@@ -81,7 +88,12 @@ export type StreamReads =
       /** Query parameters that choose records by a column: those whose meaning is beyond doubt. */
       readonly filters?: readonly ListFilter[]
       /** Reads below the record that answer what it embeds at `path`, a record of another stream. */
-      readonly related?: readonly { readonly endpoint: ReadEndpoint; readonly stream: string; readonly path: string }[]
+      readonly related?: readonly {
+        readonly endpoint: ReadEndpoint
+        readonly stream: string
+        readonly path: string
+        readonly repeats: RepeatedRead
+      }[]
     }
   | {
       /** Part of the parent's record: rows come with it, no request. */

@@ -81,7 +81,7 @@ export const users = {
   reads: {
     kind: 'list',
     list: 'GET /v3/users',
-    single: { endpoint: 'GET /v3/users/{userId}', param: 'userId' },
+    single: { endpoint: 'GET /v3/users/{userId}', param: 'userId', repeats: 'GET /v3/users' },
     paged: true,
     extraPasses: [{ deactivated: 'true' }],
     filters: [

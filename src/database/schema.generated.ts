@@ -1958,7 +1958,7 @@ export type MirrorDatabase = {
   'sync.reads': {
     endpoint: string
     same_as: string
-    state: Generated<'learning' | 'redundant' | 'needed'>
+    state: Generated<'redundant' | 'needed'>
     compared: Generated<Int8>
     differed: Generated<Int8>
     skipped: Generated<Int8>

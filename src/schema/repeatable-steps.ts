@@ -31,7 +31,7 @@ const seeds: RepeatableStep = {
   sql: `insert into sync.streams (stream) values ${rows(streams.map((stream) => [stream.name]))} on conflict do nothing;
 insert into sync.endpoints (endpoint) values ${rows(readEndpoints.map((endpoint) => [endpoint]))} on conflict do nothing;
 insert into sync.reads (endpoint, same_as)
-  values ${rows(streams.flatMap(repeatsOf).map(({ endpoint, sameAs }) => [endpoint, sameAs]))} on conflict do nothing;`,
+  values ${rows(streams.flatMap(repeatsOf).map(({ endpoint, repeats }) => [endpoint, repeats]))} on conflict do nothing;`,
 }
 
 /** Run in this order, all of them or none, in one transaction. */

@@ -277,8 +277,8 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.reads.same_as':
     'The read that brings the same record. After a #, its place inside the record of that read.',
   'column sync.reads.state':
-    'learning: every answer is read and compared. redundant: none differed, so all are skipped except samples. needed: one differed, so all are read.',
-  'column sync.reads.compared': 'Answers compared as whole records since learning last started.',
+    'redundant: no sample differed, so all are skipped except samples. needed: one differed, so all are read for seven days.',
+  'column sync.reads.compared': 'Answers compared as whole records since it was last assumed to be redundant.',
   'column sync.reads.differed': 'Compared answers that differed.',
   'column sync.reads.skipped': 'Skipped requests.',
   'column sync.reads.since': 'When it entered this state.',

@@ -20,10 +20,9 @@ import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.t
 import { assertMayGo, keepLost, TooManyLost, withoutLost } from './deletions/below.ts'
 import { endSweep } from './deletions/missing.ts'
 import { withStubs } from './details/embeds.ts'
-import { learn, leavesOut, leftOutByLists } from './details/learn.ts'
-import { isProvisional } from './details/learned.ts'
 import { linkedStream } from './details/links.ts'
 import { noteFleets } from './details/readers/slots.ts'
+import { leavesOut, samplesOf } from './details/samples.ts'
 import { hotSince, scheduledSince } from './due/candidates.ts'
 import { dueKeys } from './due/due.ts'
 import { linkKeys } from './due/links.ts'
@@ -31,7 +30,7 @@ import { noteReads, repeatingReadsOf } from './due/reads.ts'
 import { economyOf } from './economy.ts'
 import { withoutStale } from './just-written.ts'
 import { endPass } from './lists/end-pass.ts'
-import { dueSettings, isEnabled, moreUrgentThan } from './plan.ts'
+import { dueSettings, isEnabled, moreUrgentThan, priorities } from './plan.ts'
 import { type BadRecord, clearQuarantine, quarantineRecords } from './quarantine.ts'
 import type { RequestValues } from './records/project.ts'
 import { detailStates, isSeenSince, keepDetailTags, listedRecords } from './remembered/detail-states.ts'
@@ -39,22 +38,11 @@ import { knownRecords } from './remembered/known-records.ts'
 import { insertNewRecords } from './remembered/new-records.ts'
 import { addWarnings, markSwept, noteRunError } from './runs/runs.ts'
 import { saveSweepPages } from './runs/sweeps.ts'
-import {
-  addTasks,
-  areDetailsOpen,
-  checkpointTask,
-  endTask,
-  hasOpenTasks,
-  returnTask,
-  waitingTasks,
-} from './runs/tasks.ts'
+import { addTasks, checkpointTask, endTask, hasOpenTasks, waitingTasks } from './runs/tasks.ts'
 import { noteUnknownFields } from './unknown-fields.ts'
 
 /** A task is claimed sooner than this where a worker has a place for it, in milliseconds. */
 const placeMs = 1_000
-
-/** A plan that gave way is checked again after this time, in milliseconds. */
-const givenBackMs = 500
 
 /** Writes what tasks find to the mirror, and where they are to the state of the sync. */
 export const committing: TaskWriter = {
@@ -85,16 +73,13 @@ export const committing: TaskWriter = {
   listed: ({ context, stream, reads }, keys) => listedRecords(context.database.pool, stream, reads.list, keys),
   isThere: ({ context, stream }, key, seen) => isSeenSince(context.database.pool, stream, key, seen),
 
-  economy: async (run) => {
+  economy: async (run, part = 0) => {
     const { context, stream } = run
     const reads = await repeatingReadsOf(context.database.pool, stream)
-    return economyOf(reads, {
-      ...{ leavesOut: leavesOut(run), now: context.clock.now() },
-      isProvisional: isProvisional(run.task.payload),
-    })
+    return economyOf(reads, { leavesOut: leavesOut(run), part, now: context.clock.now() })
   },
 
-  learn,
+  samples: samplesOf,
 
   /** Deletions above the threshold are held, rows that Postgres refuses are quarantined, and the rest is committed. */
   commit: async (run, found, { after, ...extras } = {}) => {
@@ -105,7 +90,11 @@ export const committing: TaskWriter = {
       if (early === undefined) await after
       const turn = early === undefined ? extras : { ...extras, after: early }
       try {
-        context.onCommit(await context.database.transaction((client) => writeAll(client, run, changes, turn)))
+        const { written, isPlanned } = await context.database.transaction((client) =>
+          writeAll(client, run, changes, turn),
+        )
+        context.onCommit(written)
+        if (isPlanned) context.onTasks()
         return
       } catch (error) {
         // Whatever it was, the commit before it may have had a part in it.
@@ -131,26 +120,19 @@ export const committing: TaskWriter = {
     const { pool } = context.database
     await analyzeGrown(pool, context.log)
     const since = await sinceOf(pool, run)
-    if (!isEnabled(stream, context.settings)) return { keys: [], since }
+    if (!isEnabled(stream, context.settings)) return []
     const { fullRead, hot, isScheduled, runStartedAt } = task
     const due = dueSettings(context, {
       scope: hot ? 'hot' : isScheduled ? 'schedule' : 'sync',
       ...(fullRead && { before: runStartedAt }),
       since,
     })
-    return { keys: await dueKeys(pool, stream, due), since }
+    return await dueKeys(pool, stream, due)
   },
 
   linkKeys: async ({ context, stream }) => {
     const target = linkedStream(stream)
     return target === undefined ? [] : await linkKeys(context.database.pool, target)
-  },
-
-  givesWay: async ({ context, task }) => {
-    const { pool } = context.database
-    if (!(await areDetailsOpen(pool, moreUrgentThan(task.priority)))) return false
-    await returnTask(pool, task, { delayMs: givenBackMs, error: null })
-    return true
   },
 
   waiting: ({ context, task }) => waitingTasks(context.database.pool, moreUrgentThan(task.priority), placeMs),
@@ -159,16 +141,13 @@ export const committing: TaskWriter = {
     const { context, task } = run
     const { pool } = context.database
     if (next === undefined) await endTask(pool, task, { error: null })
-    else {
-      // Where another plan follows, that one counts.
-      const leftOut = next.tasks.some(({ kind }) => kind === 'plan') ? [] : await leftOutByLists(run)
+    else
       await context.database.transaction(async (client) => {
-        await noteReads(client, leftOut)
-        if (next.swept !== null) await markSwept(client, task.runId, next.swept)
+        await noteReads(client, next.reads ?? [])
+        if (next.swept !== undefined) await markSwept(client, task.runId, next.swept)
         await addTasks(client, task.runId, task.stream, next.tasks)
         await endTask(client, task, { error: null })
       })
-    }
     // Of several that end at once the last sees the others ended.
     const isLast = !(await hasOpenTasks(pool, task.runId))
     // What a first sync has filled is known before the next one reads it.
@@ -196,7 +175,12 @@ const isDirect = ({ tables, filled, tombstones, bad }: ChangeSet): boolean =>
  */
 const longestEarlyMs = 2_000
 
-async function writeAll(client: PoolClient, run: TaskRun, read: ChangeSet, extras: CommitExtras): Promise<number> {
+async function writeAll(
+  client: PoolClient,
+  run: TaskRun,
+  read: ChangeSet,
+  extras: CommitExtras,
+): Promise<{ readonly written: number; readonly isPlanned: boolean }> {
   const { task, context } = run
   const { shownAfter, settings } = context
   await context.privacy?.assertCurrent(client)
@@ -221,13 +205,16 @@ async function writeAll(client: PoolClient, run: TaskRun, read: ChangeSet, extra
     await saveSweepPages(client, { ...extras.pages, runId: task.runId }, extras.pages.keys)
   await extras.also?.(client)
   await addWarnings(client, task.runId, [...new Set(changes.warnings)])
-  await noteReads(client, changes.reads)
+  // What a sample shows to be needed is read in the same run.
+  const isPlanned = (await noteReads(client, changes.reads)) && leavesOut(run) && !task.hot
+  if (isPlanned) await addTasks(client, task.runId, task.stream, [{ kind: 'plan', priority: priorities.plan }])
   if (changes.problems[0] !== undefined) await noteRunError(client, task.runId, problemText(changes.problems))
   await checkpointTask(client, task, {
     checkpoint: extras.checkpoint,
     counts: { ...changes.counts, ...sum(task.stream, counts, changes), quarantined: changes.bad.length },
   })
-  return [...counts.values()].reduce((total, each) => total + each.inserted + each.updated + each.deleted, 0)
+  const written = [...counts.values()].reduce((sum, each) => sum + each.inserted + each.updated + each.deleted, 0)
+  return { written, isPlanned }
 }
 
 const problemText = (problems: readonly string[]): string =>

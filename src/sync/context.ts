@@ -10,9 +10,9 @@ import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
 import type { Privacy } from '../privacy/privacy.ts'
 import type { ChangeSet } from './change-set.ts'
-import type { Learned } from './details/learned.ts'
 import { StubCache } from './details/stub-cache.ts'
 import type { DueKey } from './due/due.ts'
+import type { ReadCount } from './due/reads.ts'
 import type { Economy } from './economy.ts'
 import type { Checkpoint } from './lists/progress.ts'
 import type { DetailState, Listed, Seen } from './remembered/detail-states.ts'
@@ -102,8 +102,24 @@ export type CommitExtras = {
   readonly also?: (client: PoolClient) => Promise<void>
 }
 
-/** Whose details are due; `since`: which rows were asked (`DueSettings`). */
-export type Due = { readonly keys: readonly DueKey[]; readonly since: Date | null }
+/** What a plan samples of the reads that repeat others. */
+export type Samples = {
+  /** Records of a list to read although it shows what their singles would. */
+  readonly keys: readonly DueKey[]
+  /** The details of this run are to make a first sample. */
+  readonly isFirst: boolean
+  /** What to note of these reads. */
+  readonly reads: readonly ReadCount[]
+}
+
+/** What follows a task that ends. */
+export type Following = {
+  readonly tasks: readonly NewTask[]
+  /** How many records were found to be read; missing: that is not known by it. */
+  readonly swept?: number
+  /** What to note of reads that repeat others. */
+  readonly reads?: readonly ReadCount[]
+}
 
 /**
  * What a task asks about earlier reads, and what becomes of what it finds. A sync commits it (`commit.ts`), a check
@@ -123,14 +139,12 @@ export type TaskWriter = {
   knownDetails(run: Reading, keys: readonly string[]): Promise<ReadonlyMap<string, DetailState>>
   /** What the list showed of records, by key. */
   listed(run: Reading<'list'>, keys: readonly string[]): Promise<ReadonlyMap<string, Listed>>
-  /** Which of the stream's redundant reads are skipped. */
-  economy(run: TaskRun): Promise<Economy>
-  /** Reads some details before the others, to learn whether the others are needed. */
-  learn(run: TaskRun, due: Due): Promise<Learned>
+  /** Which of the stream's redundant reads are skipped; `part`: of a first sample, the part that this task makes. */
+  economy(run: TaskRun, part?: number): Promise<Economy>
+  /** What a plan samples of the stream's redundant reads. */
+  samples(run: TaskRun): Promise<Samples>
   /** Was this record seen since then? */
   isThere(run: Reading, key: string, seen: Seen): Promise<boolean>
-  /** Gives the task back, while details of higher ranks are still being read; false: none are. */
-  givesWay(run: TaskRun): Promise<boolean>
   /** Takes what was found. @throws BoatMirrorError LEASE_LOST when another worker took the task over. */
   commit(run: TaskRun, changes: ChangeSet, extras?: CommitExtras): Promise<void>
   /** Evaluates a pass through a list whose pages are all committed. Returns where to continue. */
@@ -138,11 +152,11 @@ export type TaskWriter = {
   /** Ends a sweep: plans to confirm missing records, then plans details. */
   endSweep(run: TaskRun<'list'>, at: Checkpoint): Promise<void>
   /** The records whose details to read, in order of usefulness. */
-  dueKeys(run: TaskRun): Promise<Due>
+  dueKeys(run: TaskRun): Promise<readonly DueKey[]>
   /** The records of another stream by which to request the links that this stream fills. */
   linkKeys(run: TaskRun): Promise<readonly string[]>
   /** What waits for a place that these details have: something more urgent, anything at all? */
   waiting(run: TaskRun): Promise<Waiting>
-  /** Ends the task; `tasks` follow it. `swept`: so many records were found to be read. */
-  end(run: TaskRun, next?: { readonly tasks: readonly NewTask[]; readonly swept: number | null }): Promise<void>
+  /** Ends the task. */
+  end(run: TaskRun, next?: Following): Promise<void>
 }

@@ -1,32 +1,29 @@
-// Which redundant reads are made: how many are compared before the others are skipped, how many afterwards. Pure.
+// Which of the reads that repeat others are made all the same: samples, which show when one returns more. Pure.
 
 import { repeatsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { RepeatingRead } from './due/reads.ts'
 
-/** Lists of up to so many records are read singly: it costs a handful a day. */
-export const alwaysRead = 60
-
 const smallestSample = 20
 const largestSample = 200
 
-/** The share of its records that a redundant read is made for each day, all the same. */
-const dailyShare = 0.02
+/** The share that is sampled first, and each day from then on. */
+const firstShare = 0.2
+export const dailyShare = 0.02
 
 export const dayMs = 24 * 3_600_000
 
-/** How many of the records are compared before any other is skipped: a fifth, at least 20, at most 200. */
-export const learningSample = (records: number): number =>
-  Math.min(largestSample, Math.max(smallestSample, Math.ceil(records / 5)))
+/** How many of the records are compared first: a fifth, at least 20, at most 200. */
+export const firstSample = (records: number): number =>
+  Math.min(largestSample, Math.max(smallestSample, Math.ceil(records * firstShare)))
 
-/**
- * Of so many records, those that are compared each day once their read is redundant. Where a fifth would have been more
- * than what was learned from, the first time as many again.
- */
-export function dailySample(records: number, isFirst: boolean): number {
-  const share = Math.ceil(records * dailyShare)
-  return isFirst && records / 5 > largestSample ? Math.max(share, largestSample) : share
-}
+/** How many of them are compared each day from then on. Of ten records, one in five days. */
+export const dailySample = (records: number, random: () => number = Math.random): number =>
+  Math.floor(records * dailyShare + random())
+
+/** Whether a read is skipped of which too little has been compared. */
+export const lacksSample = ({ state, compared }: RepeatingRead): boolean =>
+  state === 'redundant' && compared < smallestSample
 
 /** What a task does about reads that repeat others. */
 export type Economy = {
@@ -42,18 +39,14 @@ export type Economy = {
 export const comparesAged = (economy: Economy, stream: StreamDef): boolean =>
   repeatsOf(stream).every(({ endpoint }) => economy.isRedundant(endpoint))
 
-/** Every read is made, and nothing is learned from it. */
+/** Every read is made, and none is compared. */
 export const noEconomy: Economy = { skips: () => false, compares: () => false, isRedundant: () => false }
-
-/** Nothing differed so far: enough for coming records, until the others have been compared as well. */
-export const isProvisionallyRedundant = ({ state, compared, differed }: RepeatingRead): boolean =>
-  state === 'redundant' || (state === 'learning' && differed === 0 && compared > 0)
 
 type Circumstances = {
   /** False: everything is read, and what differs shows all the same. */
   readonly leavesOut: boolean
-  /** Reads that appear redundant so far are skipped as well. */
-  readonly isProvisional?: boolean
+  /** The part of a first sample that this task makes, 0 to 1. */
+  readonly part?: number
   readonly now: Date
   readonly random?: () => number
 }
@@ -61,19 +54,29 @@ type Circumstances = {
 /** What is done about these reads, by what is known of them. */
 export function economyOf(
   reads: readonly RepeatingRead[],
-  { leavesOut, isProvisional = false, now, random = Math.random }: Circumstances,
+  { leavesOut, part = 0, now, random = Math.random }: Circumstances,
 ): Economy {
   const byEndpoint = new Map(reads.map((read) => [read.endpoint, read]))
   /** Reads of which none was sampled for a day: the next one is. */
   const overdue = new Set(reads.filter((read) => isSampleDue(read, now)).map(({ endpoint }) => endpoint))
-  const isRedundant = (endpoint: string): boolean => {
-    const read = byEndpoint.get(endpoint)
-    if (!leavesOut || read === undefined) return false
-    return read.state === 'redundant' || (isProvisional && isProvisionallyRedundant(read))
+  const counts = new Map(reads.map(({ endpoint }) => [endpoint, { asked: 0, sampled: 0 }]))
+  const isRedundant = (endpoint: string): boolean => leavesOut && byEndpoint.get(endpoint)?.state === 'redundant'
+  /** A first sample is at random as well, but never more than a fifth of the reads so far. */
+  const isSample = (endpoint: string, { asked, sampled }: { readonly asked: number; readonly sampled: number }) => {
+    if (overdue.delete(endpoint) || sampled < Math.round(part * smallestSample)) return true
+    if (sampled >= part * largestSample) return random() < dailyShare
+    return sampled < Math.floor(asked * firstShare) && random() < 0.5
   }
   return {
     isRedundant,
-    skips: (endpoint) => isRedundant(endpoint) && !overdue.delete(endpoint) && random() >= dailyShare,
+    skips: (endpoint) => {
+      const count = counts.get(endpoint)
+      if (count === undefined || !isRedundant(endpoint)) return false
+      count.asked += 1
+      if (!isSample(endpoint, count)) return true
+      count.sampled += 1
+      return false
+    },
     compares: (endpoint) => byEndpoint.has(endpoint) && byEndpoint.get(endpoint)?.state !== 'needed',
   }
 }
@@ -81,11 +84,3 @@ export function economyOf(
 /** Whether no sample was read within a day. */
 export const isSampleDue = ({ sampledAt, since, state }: RepeatingRead, now: Date): boolean =>
   state === 'redundant' && now.getTime() - (sampledAt ?? since).getTime() >= dayMs
-
-/** In random order. */
-export function shuffled<T>(items: readonly T[], random: () => number = Math.random): readonly T[] {
-  return items
-    .map((item) => ({ item, place: random() }))
-    .sort((a, b) => a.place - b.place)
-    .map(({ item }) => item)
-}

@@ -8,7 +8,7 @@ import type { SyncContext } from './context.ts'
 import { filterSetting, linkedStream } from './details/links.ts'
 import { batchSize } from './details/readers/availability.ts'
 import { atOnceSetting, type PricesAtOnce, priceRanges } from './details/readers/prices.ts'
-import { alwaysRead, dailySample, learningSample } from './economy.ts'
+import { dailyShare, firstSample } from './economy.ts'
 import { pagingOf } from './lists/paging.ts'
 
 /** The settings that decide how much is read. */
@@ -90,7 +90,7 @@ function ownRequests({ reads }: StreamDef, { settings, pricesAtOnce = false }: C
 const repeatedElements = (stream: StreamDef, { rowsOf }: Costs): number =>
   stream.reads.kind === 'list' ? 1 : elementsOf(stream, rowsOf)
 
-/** Whether this read is skipped, except for samples, once it is known to be redundant. */
+/** Whether this read is skipped, except for samples. */
 const isLeftOut = (endpoint: string, { settings, needed }: Costs): boolean =>
   settings.readEconomy && !needed.has(endpoint)
 
@@ -100,12 +100,11 @@ export function detailRequests(stream: StreamDef, costs: Costs): number {
   return ownRequests(stream, costs) + made.length * repeatedElements(stream, costs)
 }
 
-/** Requests for the details of so many records, all of them: of what repeats other reads a sample is learned from. */
+/** Requests for the details of this many records, all of them: of what repeats other reads, the first sample. */
 export function firstRequests(stream: StreamDef, records: number, costs: Costs): number {
   const elements = records * repeatedElements(stream, costs)
   const repeated = repeatsOf(stream).reduce((sum, { endpoint }) => {
-    const sampled = isLeftOut(endpoint, costs) && elements > alwaysRead
-    return sum + (sampled ? Math.min(elements, learningSample(elements)) : elements)
+    return sum + (isLeftOut(endpoint, costs) ? Math.min(elements, firstSample(elements)) : elements)
   }, 0)
   return records * ownRequests(stream, costs) + repeated
 }
@@ -124,8 +123,7 @@ export function linkRequests(stream: StreamDef, { rowsOf, settings, refusedFilte
 export function dailyRequests(stream: StreamDef, records: number, times: number, costs: Costs): number {
   const elements = records * repeatedElements(stream, costs)
   const repeated = repeatsOf(stream).reduce((sum, { endpoint }) => {
-    const sampled = isLeftOut(endpoint, costs) && elements > alwaysRead
-    return sum + (sampled ? dailySample(elements, false) : elements * times)
+    return sum + elements * (isLeftOut(endpoint, costs) ? dailyShare : times)
   }, 0)
   return records * ownRequests(stream, costs) * times + repeated
 }

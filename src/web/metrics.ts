@@ -136,7 +136,7 @@ const gauges = {
   readsSkipped: ['boat_mirror_reads_skipped', 'Requests skipped because they repeat others.', ['endpoint']],
   readState: [
     'boat_mirror_read_state',
-    '1 for the state of a read that may repeat another: redundant, needed or learning.',
+    '1 for the state of a read that may repeat another: redundant or needed.',
     ['endpoint', 'state'],
   ],
   queueUp: ['boat_mirror_queue_up', '1 when the queue passed its checks at this scrape.', []],

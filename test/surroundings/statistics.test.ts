@@ -20,7 +20,7 @@ import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.
 import { analyzeGrown } from '../../src/mirror/statistics.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
-import { countListed, drawnKeys, dueKeys, isAnythingDue } from '../../src/sync/due/due.ts'
+import { countListed, dueKeys, isAnythingDue, sampledKeys } from '../../src/sync/due/due.ts'
 import { linkedValues, linkKeys } from '../../src/sync/due/links.ts'
 import { finishRequests, isRequested, openStreams } from '../../src/sync/due/requests.ts'
 import { countInWindow, isPageKnown } from '../../src/sync/due/windows.ts'
@@ -205,7 +205,7 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
   ['boats by which rentals are linked', 10 * size, (db) => linkKeys(db, rentals)],
   ['what links to 200 boats are filled with', 4 * 200, (db) => linkedValues(db, rentals, spread(200).map(String))],
   ['a few records of a list', 2 * size, (db) => listedPayloads(db, rentals, 'GET /v3/rentals', 6)],
-  ['200 rentals at random, to compare', 10 * size, (db) => drawnKeys(db, rentals, due, { count: 200, rows: size })],
+  ['200 rentals at random, to compare', 10 * size, (db) => sampledKeys(db, rentals, due, 200)],
   ['rentals that their list made needless to read', 10 * size, (db) => countListed(db, rentals, due, new Date(0))],
   ['whether any payments are due', 10 * size, (db) => isAnythingDue(db, payments, due)],
   ['calendars that a rental made due', 10 * size, (db) => dueKeys(db, calendars, { ...due, scope: 'hot' })],

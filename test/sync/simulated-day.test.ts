@@ -136,7 +136,7 @@ class Day {
     if (hot) return 1 + listRequests(stream, records * soonShare, config)
     const isFirst = !this.#sampled.has(name)
     this.#sampled.add(name)
-    const samples = isFirst ? repeatsOf(stream).length * dailySample(records, false) : 0
+    const samples = isFirst ? repeatsOf(stream).length * dailySample(records) : 0
     return listRequests(stream, records, config) + samples
   }
 }

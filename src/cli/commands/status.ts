@@ -160,9 +160,9 @@ function endpointsText(
 
 /** Which reads are skipped, why, and how many requests that saved. */
 function readsText({ reads }: StatusFacts, now: Date): string {
-  const decided = reads.filter(({ state }) => state !== 'learning')
-  if (decided.length === 0) return `${readsSummary(reads)}.`
-  const rows = decided.map(({ endpoint, sameAs, state, compared, differed, skipped, since }) => [
+  const compared = reads.filter((read) => read.compared > 0)
+  if (compared.length === 0) return `${readsSummary(reads)}.`
+  const rows = compared.map(({ endpoint, sameAs, state, compared, differed, skipped, since }) => [
     ...[endpoint, sameAs, state, compared, differed, skipped],
     relative(since, now),
   ])

@@ -8,10 +8,18 @@ import { ApiError, BoatMirrorError, messageOf } from '../../errors.ts'
 import { type Comparison, compareWrites, type Difference } from '../../mirror/comparison.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
 import type { ChangeSet } from '../change-set.ts'
-import { type CommitExtras, type Due, type SyncContext, type TaskRun, type TaskWriter, taskRun } from '../context.ts'
+import {
+  type CommitExtras,
+  type Following,
+  type Samples,
+  type SyncContext,
+  type TaskRun,
+  type TaskWriter,
+  taskRun,
+} from '../context.ts'
 import { confirmationsOf } from '../deletions/confirmations.ts'
-import type { Learned } from '../details/learned.ts'
-import { dueKeys } from '../due/due.ts'
+import { noSamples } from '../details/samples.ts'
+import { type DueKey, dueKeys } from '../due/due.ts'
 import { type Economy, noEconomy } from '../economy.ts'
 import { nextVariant } from '../lists/progress.ts'
 import { dueSettings, planTask, sweepTask } from '../plan.ts'
@@ -121,10 +129,9 @@ class StreamComparison implements TaskWriter {
   knownDetails = this.knownRecords
   linkKeys = async (): Promise<readonly string[]> => []
   waiting = async (): Promise<Waiting> => ({ urgent: false, any: true })
-  givesWay = async (): Promise<boolean> => false
   listed = this.knownRecords
   economy = async (): Promise<Economy> => noEconomy
-  learn = async (_: TaskRun, due: Due): Promise<Learned> => ({ due: due.keys })
+  samples = async (): Promise<Samples> => noSamples
   /** Its list or its parent named it a moment ago. */
   isThere = async (): Promise<boolean> => true
   /** A record missing from a moving list is requested by its single. */
@@ -192,12 +199,11 @@ class StreamComparison implements TaskWriter {
     for await (const tasks of confirmationsOf([missing], missing.length, { kind: 'confirm' })) this.#add(tasks)
   }
 
-  async dueKeys({ stream }: TaskRun): Promise<Due> {
-    const keys = [...(stream.reads.kind === 'list' ? this.#due : this.#parents)].map((key) => ({ key, rank: 0 }))
-    return { keys, since: null }
+  async dueKeys({ stream }: TaskRun): Promise<readonly DueKey[]> {
+    return [...(stream.reads.kind === 'list' ? this.#due : this.#parents)].map((key) => ({ key, rank: 0 }))
   }
 
-  async end(_: TaskRun, next?: { readonly tasks: readonly NewTask[] }): Promise<void> {
+  async end(_: TaskRun, next?: Following): Promise<void> {
     this.#add(next?.tasks ?? [])
   }
 }

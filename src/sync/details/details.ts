@@ -1,48 +1,51 @@
 // Batches of details: fetched with overlap, compared by hash, committed together.
 
 import { createHash } from 'node:crypto'
+import { repeatsWithin } from '../../catalog/catalog.ts'
 import { dateIn } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
 import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type SyncContext, type TaskRun } from '../context.ts'
-import { firstRankOver } from '../due/due.ts'
+import { type DueKey, lastRank } from '../due/due.ts'
 import { probeFirst } from '../lists/summary.ts'
 import { detailPriority, keyBatches } from '../plan.ts'
 import { projectionVersion } from '../records/project.ts'
 import type { DetailState } from '../remembered/detail-states.ts'
 import type { NewTask } from '../runs/tasks.ts'
 import { judgeGone } from './gone.ts'
-import { isProvisional, isRestPlan, type Learned } from './learned.ts'
 import type { DetailRead } from './readers/children.ts'
 import { prepareReader, type Reader } from './readers.ts'
 import { TaggedAnswers } from './tagged-answers.ts'
 
 /**
  * Plans the details of a run: batches of due details become tasks, the more useful ones before the others of all
- * streams. Past records may be left to a later plan.
+ * streams. Samples of records that do not depart soon come last.
  */
 export async function runPlan(run: TaskRun): Promise<void> {
   const { stream, writer, task } = run
-  const isRest = isRestPlan(run)
-  // The last details of coming records may still be running when a worker has nothing else to do.
-  if (isRest && (await writer.givesWay(run))) return
-  const isSwept = stream.reads.kind === 'list' || isRest
-  if (stream.reads.kind === 'list') await probeFirst(listReading(run, stream))
-  else if (!isRest) await writer.begin(run)
-  const all = await writer.dueKeys(run)
-  const { due, isProvisional, hasRest } = await writer.learn(run, all)
-  const tasks = [...new Set(due.map(({ rank }) => rank))].flatMap((rank) => {
-    const ofRank = due.flatMap((each) => (each.rank === rank ? each.key : []))
-    return detailTasks(ofRank, { priority: detailPriority(task, rank), ...(isProvisional && { isProvisional }) })
-  })
-  const rest: readonly NewTask[] =
-    hasRest === true ? [{ kind: 'plan', priority: detailPriority(task, firstRankOver), payload: { rest: true } }] : []
+  const isList = stream.reads.kind === 'list'
+  if (isList) await probeFirst(listReading(run, stream))
+  else await writer.begin(run)
+  const due = await writer.dueKeys(run)
+  const { keys: sampled, isFirst, reads } = await writer.samples(run)
+  const byRank = (keys: readonly DueKey[], how: Omit<DetailTask, 'keys'>): readonly NewTask[] =>
+    [...new Set(keys.map(({ rank }) => rank))].flatMap((rank) => {
+      const ofRank = keys.flatMap((each) => (each.rank === rank ? each.key : []))
+      return detailTasks(ofRank, detailPriority(task, rank), how)
+    })
+  const tasks = [
+    ...byRank(due, isFirst ? { of: due.length } : {}),
+    ...byRank(
+      sampled.map(({ key, rank }) => ({ key, rank: rank === 0 ? 0 : lastRank })),
+      { sample: true },
+    ),
+  ]
   const links = keyBatches(await writer.linkKeys(run)).map(
     (keys) => ({ kind: 'links', priority: detailPriority(task, 1), payload: { keys } }) as const,
   )
-  await writer.end(run, { tasks: [...links, ...tasks, ...rest], swept: isSwept ? null : all.keys.length })
+  await writer.end(run, { tasks: [...links, ...tasks], reads, ...(!isList && { swept: due.length }) })
 }
 
 /** After this many failures in a row a batch gives up: the API is down, not the record bad. */
@@ -63,47 +66,42 @@ const repairAgeMs = ({ settings }: SyncContext): number => settings.detailMaxAge
  */
 export async function runDetails(run: TaskRun): Promise<void> {
   const { task, writer } = run
-  const { keys } = task.payload as { readonly keys: readonly string[] }
-  const rest = await readDetails(run, keys, { isShared: true })
-  const { priority, payload } = task
-  const like = { priority, ...(isProvisional(payload) && { isProvisional: true as const }) }
-  await writer.end(run, rest.length === 0 ? undefined : { tasks: detailTasks(rest, like), swept: null })
+  const { keys, ...how } = task.payload as DetailTask
+  const rest = await readDetails(run, keys, { isShared: true, ...how })
+  await writer.end(run, rest.length === 0 ? undefined : { tasks: detailTasks(rest, task.priority, how) })
 }
 
-type Like = Pick<Learned, 'isProvisional'> & { readonly priority: number }
+type DetailTask = Pick<Wishes, 'sample' | 'of'> & { readonly keys: readonly string[] }
 
-const detailTasks = (keys: readonly string[], { priority, ...how }: Like): readonly NewTask[] =>
+const detailTasks = (keys: readonly string[], priority: number, how: Omit<DetailTask, 'keys'>): readonly NewTask[] =>
   keyBatches(keys).map((batch) => ({ kind: 'details', priority, payload: { keys: batch, ...how } }))
 
 type Wishes = {
   /** Also the reads that repeat others, whatever is known of them. */
   readonly sample?: boolean
-  /**
-   * Called with the findings of each record, before they are committed, and the number of running reads; true: no
-   * further record is started.
-   */
-  readonly isEnough?: (found: readonly Found[], underWay: number) => boolean
+  /** A first sample is made of the details of this many records: of these, their part. */
+  readonly of?: number
   /** Stops, too, when no task waits: another worker may have nothing to do, and a good part is left to be shared. */
   readonly isShared?: boolean
 }
 
 /**
  * Fetches the details of records, except those that a killed worker had finished.
- * @returns the records that were not started: enough were read, they are shared, or something more urgent waits for a
- * place
+ * @returns the records that were not started: they are shared, or something more urgent waits for a place
  */
 export async function readDetails(
   run: TaskRun,
   keys: readonly string[],
-  { sample = false, isEnough = () => false, isShared = false }: Wishes = {},
+  { sample = false, of, isShared = false }: Wishes = {},
 ): Promise<readonly string[]> {
   const { context, stream, task, writer } = run
   const known = await writer.knownDetails(run, keys)
+  const economy = await writer.economy(run, of === undefined ? 0 : keys.length / of)
+  const isWhole = repeatsWithin(stream).every(({ endpoint }) => economy.isRedundant(endpoint))
   const open = keys.filter((key) => {
-    const readAt = known.get(key)?.readAt
-    return readAt === undefined || readAt === null || readAt < task.runStartedAt
+    const { readAt = null, partly = false } = known.get(key) ?? {}
+    return readAt === null || readAt < task.runStartedAt || (partly && !isWhole)
   })
-  const economy = await writer.economy(run)
   const read = await prepareReader(run, open, sample ? { ...economy, skips: () => false } : economy)
   // Details read again by a full sync or because of their age are compared with the rows, which repairs rows edited
   // by hand.
@@ -111,19 +109,14 @@ export async function readDetails(
   const left = open.values()
   let makesWay = false
   let begun = 0
-  let underWay = 0
   const fetched = mapConcurrently(
     whileNot(left, () => makesWay),
     context.settings.api.concurrency,
     async (key) => {
       begun += 1
-      underWay += 1
       const state = known.get(key)
       const isTrusted = (state?.readAt?.getTime() ?? 0) >= trustedSince
-      const detail = await fetchDetail(run, read, { key, state, knownHash: isTrusted ? (state?.hash ?? null) : null })
-      underWay -= 1
-      if (isEnough(detail.found, underWay)) makesWay = true
-      return detail
+      return await fetchDetail(run, read, { key, state, knownHash: isTrusted ? (state?.hash ?? null) : null })
     },
   )
   let failuresInARow = 0

@@ -109,7 +109,7 @@ export const singleParams = ({ stream, reads }: Reading<'list'>, key: string): R
   [reads.single.param]: keyParts(stream, key)[0] ?? key,
 })
 
-/** What the list showed of a record whose single is read, and what is learned from that. */
+/** What the list showed of a record whose single is read, and whether the two are compared. */
 export type Known = { readonly listed?: Listed | undefined; readonly economy: Economy }
 
 /**

@@ -20,7 +20,7 @@ export const holderOf = (stream: StreamDef): StreamDef =>
 
 /**
  * Since when a scheduled run checks for changes: since the last complete run that ended well. Null (all rows): there
- * is none, this is the first run of the day, the verdict about a redundant read changed, or the clock was set back.
+ * is none, this is the first run of the day, the state of a redundant read changed, or the clock was set back.
  */
 export async function scheduledSince(db: Queryable, stream: StreamDef): Promise<Date | null> {
   const { rows } = await db.query<{ since: Date }>(

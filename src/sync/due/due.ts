@@ -21,7 +21,7 @@
 
 import { sql } from 'kysely'
 import type { QueryResultRow } from 'pg'
-import { isDetailOnSchedule, repeatsOf } from '../../catalog/catalog.ts'
+import { isDetailOnSchedule, repeatsOf, repeatsWithin } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, keySql, literal, on, type Queryable } from '../../database/sql.ts'
@@ -54,8 +54,8 @@ const useRank = ({ eventful }: StreamDef): string =>
     : `case when m.${eventful.end} >= now() then case when m.${eventful.begin} <= now() + interval '30 days' then 0 else 1 end
         when m.${eventful.end} < now() - interval '7 days' then 3 else 2 end`
 
-/** The first rank of past records, which no reader needs today. */
-export const firstRankOver = 2
+/** After all ranks: samples of records that do not depart soon. */
+export const lastRank = 4
 
 /** Within a rank: what departs soonest, then what is back since shortest. */
 const useOrder = ({ eventful, key }: StreamDef): string => {
@@ -84,8 +84,6 @@ type DueQuery = {
   readonly tail: string
   /** Of the tail: they begin with `$7`. */
   readonly values?: readonly unknown[]
-  /** What follows the table's alias. */
-  readonly sample?: string
   /** Of some rows only those that changed, none for their age. */
   readonly onlyChanged?: true
   /** Also rows of which nothing is due. */
@@ -96,7 +94,7 @@ async function queryDue<R extends QueryResultRow>(
   db: Queryable,
   stream: StreamDef,
   settings: DueSettings,
-  { select, tail, values = [], sample, onlyChanged, isDueOrNot = false }: DueQuery,
+  { select, tail, values = [], onlyChanged, isDueOrNot = false }: DueQuery,
 ): Promise<readonly R[]> {
   const { scope, since } = settings
   const { maxAgeMs, soonShare } = await agesNow(db, stream, settings)
@@ -110,13 +108,12 @@ async function queryDue<R extends QueryResultRow>(
   const ages = hasAges
     ? { maxAgeMs: '$2::float8', soonShare: String(soonShare), from: '$3::date', to: '$4::date' }
     : null
-  const rows = isAll ? `mirror.${holder.name} m ${sample ?? ''}` : candidatesSql(stream, '$5::timestamptz', ages)
+  const rows = isAll ? `mirror.${holder.name} m` : candidatesSql(stream, '$5::timestamptz', ages)
   // For a few rows the state is looked up; for all of them, both tables are read.
-  const known = isAll && sample === undefined ? remembered : lookedUp
+  const known = isAll ? remembered : lookedUp
   const changedAt = isList ? 'd.changed_at' : holder.reads.kind === 'list' ? 'p.changed_at' : 'm._changed_at'
   const parent = !isList && holder.reads.kind === 'list' ? known('p', holder, key) : ''
   const horizon = holder.horizon === 'date' ? 'm.date between w.first_day and w.last_day' : 'true'
-  const repeats = repeatsOf(stream).map(({ endpoint }) => endpoint)
   const seenAt = isList
     ? 'case when w.listed then greatest(d.detail_read_at, d.listed_at) else d.detail_read_at end'
     : 'd.detail_read_at'
@@ -137,8 +134,8 @@ async function queryDue<R extends QueryResultRow>(
   const result = await db.query<R>(
     `with w(before, max_age_ms, first_day, last_day, since, listed, partly, soon_share) as (
       select $1::timestamptz, $2::float8, $3::date, $4::date, $5::timestamptz,
-        ${isList} and $6::boolean and ${areRedundant(repeats)},
-        $6::boolean and ${areRedundant(isList ? repeats.slice(1) : repeats)}, ${soonShare}::float8)
+        ${isList} and $6::boolean and ${areRedundant(repeatsOf(stream))},
+        $6::boolean and ${areRedundant(repeatsWithin(stream))}, ${soonShare}::float8)
     select ${typeof select === 'string' ? select : select(changedAt)} from w cross join ${rows} ${parent} ${known('d', stream, key)}
     where m._deleted_at is null and not ${isStub('m')} and ${horizon}
       and ${isDueOrNot ? 'true' : `${found} and ${stale}`} ${tail}`,
@@ -171,10 +168,10 @@ const lookedUp = (alias: string, { name }: StreamDef, key: string): string =>
   `left join lateral (select * from sync.records r where r.stream = '${name}' and r.key = ${key} offset 0) ${alias} on true`
 
 /** SQL: whether all of these reads are skipped. */
-const areRedundant = (endpoints: readonly string[]): string =>
-  endpoints.length === 0
+const areRedundant = (reads: ReturnType<typeof repeatsOf>): string =>
+  reads.length === 0
     ? 'false'
-    : `coalesce((select bool_and(state = 'redundant') from sync.reads where endpoint in (${endpoints.map(literal).join(', ')})), false)`
+    : `coalesce((select bool_and(state = 'redundant') from sync.reads where endpoint in (${reads.map(({ endpoint }) => literal(endpoint)).join(', ')})), false)`
 
 const settingsValues = (settings: DueSettings): readonly unknown[] => [
   settings.before,
@@ -229,33 +226,23 @@ export async function nextRead(
   return found ?? null
 }
 
-/** For each record wanted at random, this many are drawn: some must not be read. */
-const drawnFrom = 5
-/** And no fewer than these: blocks are drawn, not rows, and of a few blocks none may fall to a draw. */
-const fewestDrawnFrom = 1_000
-
-/**
- * Random keys of records of a list that have not been read singly since then; of this many `rows`, only some blocks
- * are scanned.
- */
-export async function drawnKeys(
+/** Records of a list at random, at most `count`, of those that would be due if the list did not replace their singles. */
+export async function sampledKeys(
   db: Queryable,
   stream: StreamDef,
   settings: DueSettings,
-  { count, rows }: { readonly count: number; readonly rows: number },
-): Promise<readonly string[]> {
-  const percent = (100 * Math.max(fewestDrawnFrom, drawnFrom * count)) / rows
-  const drawn = await queryDue<{ key: string }>(
+  count: number,
+): Promise<readonly DueKey[]> {
+  return await queryDue<DueKey>(
     db,
     stream,
     { ...settings, leavesOut: false, since: null },
     {
-      select: `${keySql(stream, 'm')} as key`,
+      select: `${keySql(stream, 'm')} as key, ${useRank(stream)} as rank`,
       tail: 'order by random() limit $7',
-      ...(percent < 100 ? { values: [count, percent], sample: 'tablesample system ($8)' } : { values: [count] }),
+      values: [count],
     },
   )
-  return drawn.map(({ key }) => key)
 }
 
 /** How many records of a list would be due, had they not been listed since then. */

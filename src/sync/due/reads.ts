@@ -1,4 +1,4 @@
-// sync.reads: reads that repeat a record which another read has brought, and whether they ever differed.
+// sync.reads: what became of the reads that repeat others: whether their samples ever differed.
 
 import { repeatsOf } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -8,8 +8,8 @@ export type RepeatingRead = {
   readonly endpoint: string
   /** The read that brings the same record; behind a `#` its place inside. */
   readonly sameAs: string
-  readonly state: 'learning' | 'redundant' | 'needed'
-  /** Since learning last began. */
+  readonly state: 'redundant' | 'needed'
+  /** Since it was last assumed to be redundant. */
   readonly compared: number
   readonly differed: number
   readonly skipped: number
@@ -55,22 +55,26 @@ export async function repeatingReadsOf(db: Queryable, stream: StreamDef): Promis
   return own.length === 0 ? [] : (await repeatingReads(db)).filter(({ endpoint }) => own.includes(endpoint))
 }
 
-/** Adds counts to the rows, locked in the order of their names. One that differed is needed from now on. */
-export async function noteReads(db: Queryable, counts: readonly ReadCount[]): Promise<void> {
-  if (counts.length === 0) return
-  await db.query(
+/**
+ * Adds counts to the rows, locked in the order of their names. One that differed is needed from now on.
+ * @returns whether one was redundant until now: what was skipped is due
+ */
+export async function noteReads(db: Queryable, counts: readonly ReadCount[]): Promise<boolean> {
+  if (counts.length === 0) return false
+  const { rows } = await db.query<{ isNew: boolean }>(
     `with given as (
        select endpoint, sum(compared) as compared, sum(differed) as differed, sum(skipped) as skipped, bool_or(sampled) as sampled
        from unnest($1::text[], $2::int[], $3::int[], $4::int[], $5::boolean[]) as g(endpoint, compared, differed, skipped, sampled)
        group by endpoint
      ), locked as materialized (
-       select r.endpoint from sync.reads r join given g on g.endpoint = r.endpoint order by r.endpoint for no key update of r
+       select r.endpoint, r.state from sync.reads r join given g on g.endpoint = r.endpoint order by r.endpoint for no key update of r
      )
      update sync.reads r set compared = r.compared + g.compared, differed = r.differed + g.differed,
        skipped = r.skipped + g.skipped, sampled_at = case when g.sampled then clock_timestamp() else r.sampled_at end,
        since = case when g.differed > 0 and r.state <> 'needed' then clock_timestamp() else r.since end,
        state = case when g.differed > 0 then 'needed' else r.state end
-     from given g join locked l on l.endpoint = g.endpoint where r.endpoint = g.endpoint`,
+     from given g join locked l on l.endpoint = g.endpoint where r.endpoint = g.endpoint
+     returning l.state <> r.state as "isNew"`,
     [
       counts.map(({ endpoint }) => endpoint),
       counts.map(({ compared = 0 }) => compared),
@@ -79,28 +83,17 @@ export async function noteReads(db: Queryable, counts: readonly ReadCount[]): Pr
       counts.map(({ sampled = false }) => sampled),
     ],
   )
+  return rows.some(({ isNew }) => isNew)
 }
 
 const endpointsOf = (stream: StreamDef): readonly string[] => repeatsOf(stream).map(({ endpoint }) => endpoint)
 
-/** The verdict over a stream's reads of which at least so many were compared, and none differed. */
-export async function concludeLearning(db: Queryable, stream: StreamDef, compared: number): Promise<void> {
-  await on(db)
-    .updateTable('sync.reads')
-    .set({ state: 'redundant', since: now, sampled_at: null })
-    .where('endpoint', 'in', endpointsOf(stream))
-    .where('state', '=', 'learning')
-    .where('differed', '=', '0')
-    .where('compared', '>=', String(compared))
-    .execute()
-}
-
 /** A read that differed seven days ago may be redundant now. */
-export async function learnAnew(db: Queryable, stream: StreamDef): Promise<void> {
+export async function assumeAnew(db: Queryable, stream: StreamDef): Promise<void> {
   if (endpointsOf(stream).length === 0) return
   await on(db)
     .updateTable('sync.reads')
-    .set({ state: 'learning', since: now, compared: '0', differed: '0', sampled_at: null })
+    .set({ state: 'redundant', since: now, compared: '0', differed: '0', sampled_at: null })
     .where('endpoint', 'in', endpointsOf(stream))
     .where('state', '=', 'needed')
     .where('since', '<', inMs(-neededMs))

@@ -12,6 +12,8 @@ export type DetailState = {
   readonly readAt: Date | null
   /** What makes it due has changed since. */
   readonly expected: boolean
+  /** Reads that repeat others were skipped. */
+  readonly partly: boolean
   readonly projection: number
   /** The answers with entity tags that they were made of; null: there are none, or they were not received whole for too long. */
   readonly answers: KeptAnswers | null
@@ -25,7 +27,7 @@ export async function detailStates(
   maxAgeMs: number,
 ): Promise<ReadonlyMap<string, DetailState>> {
   const { rows } = await db.query<DetailState & { key: string }>(
-    `select d.key, d.detail_hash as hash, d.detail_read_at as "readAt", d.projection, g.answers,
+    `select d.key, d.detail_hash as hash, d.detail_read_at as "readAt", d.partly is true as partly, d.projection, g.answers,
        ${isExpected(stream, 'd.key')} as expected
      from unnest($1::text[]) as asked(key)
      cross join lateral (select * from sync.records d where d.stream = $2 and d.key = asked.key offset 0) d

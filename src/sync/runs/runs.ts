@@ -133,7 +133,13 @@ export async function noteRunError(db: Queryable, runId: string, error: string):
 
 /** Marks a run's list as completely read (or given up): what builds on it may start. */
 export async function markSwept(db: Queryable, runId: string, total: number | null): Promise<void> {
-  await updateRun(db, runId).set({ swept_at: now, phase: 'details', total }).execute()
+  await updateRun(db, runId)
+    .set((eb) => ({
+      phase: 'details',
+      swept_at: eb.fn.coalesce('swept_at', now),
+      total: eb.fn.coalesce('total', eb.val(total)),
+    }))
+    .execute()
 }
 
 /** Running runs without an open task, with what decides their status. */

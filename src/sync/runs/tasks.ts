@@ -236,16 +236,3 @@ export async function waitingTasks(db: Queryable, below: number, forMs: number):
     ])
     .executeTakeFirstOrThrow()
 }
-
-/** Whether details, or plans of details, with a lower priority number than `below` are running or waiting. */
-export async function areDetailsOpen(db: Queryable, below: number): Promise<boolean> {
-  const open = await on(db)
-    .selectFrom('sync.tasks')
-    .select('id')
-    .where('status', 'in', ['waiting', 'running'])
-    .where('kind', 'in', ['plan', 'details'])
-    .where('priority', '<', below)
-    .limit(1)
-    .executeTakeFirst()
-  return open !== undefined
-}

@@ -81,7 +81,7 @@ const lastStatus = (each: EndpointFacts): Html =>
 const lastCall = ({ lastCalledAt, lastError }: EndpointFacts, now: Date): Html =>
   html`${relative(lastCalledAt, now) ?? 'never'}${lastError !== null && html` <span class="note">${oneLine(lastError, 160)}</span>`}`
 
-const readTones = { redundant: 'ok', needed: 'warn', learning: 'mute' } as const
+const readTones = { redundant: 'ok', needed: 'warn' } as const
 
 /** Endpoints with their calls and the last result. */
 export const endpointsTable = (endpoints: readonly EndpointFacts[], now: Date): Html =>
