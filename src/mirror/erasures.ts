@@ -64,6 +64,22 @@ const update =
   (rows) =>
     `update ${table} t set ${set} where ${rows}`
 
+/** SQL that adds what stays of members that hold a code, such as `language.code`: their column stays, and so does their base. */
+function codesOf({ columns }: StreamDef): string {
+  const codes = columns.flatMap(({ path, personal }) => {
+    const [member = '', code, ...deeper] = path?.split('.') ?? []
+    return code === undefined || deeper.length > 0 || personal === true ? [] : [{ member, code }]
+  })
+  return codes
+    .map(({ member, code }) => {
+      const value = `t._payload #> ${literal(`{${member},${code}}`)}`
+      const isPlain = `jsonb_typeof(${value}) in ('string', 'number', 'boolean')`
+      const object = `jsonb_build_object(${literal(member)}, jsonb_build_object(${literal(code)}, ${value}))`
+      return ` || case when ${isPlain} then ${object} else '{}' end`
+    })
+    .join('')
+}
+
 /** Rows lose their personal values, and are due; the feed has one entry for each. */
 function rowsOf(stream: StreamDef): Erasure {
   const table = `mirror.${stream.name}`
@@ -75,7 +91,7 @@ function rowsOf(stream: StreamDef): Erasure {
   )
   const members = `case jsonb_typeof(t._payload) when 'object' then t._payload else '{}' end`
   const kept = `(select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(${members})
-    where key = any(${known}) and jsonb_typeof(value) not in ('object', 'array'))`
+    where key = any(${known}) and jsonb_typeof(value) not in ('object', 'array'))${codesOf(stream)}`
   const cut = knownPaths(stream).map((path) => ` #- ${literal(`{${path.replaceAll('.', ',')}}`)}`)
   const unknown = `case jsonb_typeof(t._payload) when 'object' then t._payload${cut.join('')} else t._payload end`
   const diff = JSON.stringify(Object.fromEntries(logged(stream).map((name) => [name, [null, null]])))
