@@ -144,7 +144,7 @@ describe('texts of the API are read as date-times by this reader alone', () => {
     'src/sync/lists/windows.ts: new Date(begin.getTime() + hotWindowMs)',
     'src/sync/lists/windows.ts: new Date(times[0] ?? 0)',
     "src/sync/check/check.ts: new Date('9999-12-31T00:00:00Z')",
-    'src/sync/details/learn.ts: new Date(context.clock.now().getTime() - dayMs)',
+    'src/sync/details/samples.ts: new Date(now.getTime() - dayMs)',
     'src/sync/details/gone.ts: new Date(startedAt.getTime() - recentlySeenMs)',
     'src/sync/deletions/emptied.ts: new Date(readAt.getTime() - longestMs)',
     'src/sync/just-written.ts: new Date(earliest - shownAfter.longestMs)',
