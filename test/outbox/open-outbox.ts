@@ -16,6 +16,8 @@ export type Outbox = AsyncDisposable & {
 export async function openOutbox(): Promise<Outbox> {
   const database = await createTestDatabase()
   await noticeHistory(database.pool)
+  // The first change of a role makes it known: until that is committed, other sessions of the role wait.
+  await database.pool.query('select company_access.registered()')
   return {
     database,
     queue: async (operation, target, body = {}, options = {}, runner = database.pool) => {
