@@ -84,7 +84,7 @@ function pushing({ pusher }: Pick<Rig, 'pusher'>): () => Promise<void> {
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       await pusher.drain(stopping.signal, { until: 'idle' }).catch((error: unknown) => {
-        // As a worker, it tries again after a deadlock, here with whoever restricts the first role.
+        // As a worker, it tries again after a deadlock, here with the transaction that restricts the first role.
         if (!stopping.signal.aborted && !isRepeatable(error)) throw error
       })
       await sleep(20, stopping.signal).catch(() => undefined) // stopped
