@@ -66,18 +66,19 @@ const update =
 
 /** SQL that adds what stays of members that hold a code, such as `language.code`: their column stays, and so does their base. */
 function codesOf({ columns }: StreamDef): string {
-  const codes = columns.flatMap(({ path, personal }) => {
+  const codes = new Map<string, string[]>()
+  for (const { path, personal } of columns) {
     const [member = '', code, ...deeper] = path?.split('.') ?? []
-    return code === undefined || deeper.length > 0 || personal === true ? [] : [{ member, code }]
-  })
-  return codes
-    .map(({ member, code }) => {
-      const value = `t._payload #> ${literal(`{${member},${code}}`)}`
-      const isPlain = `jsonb_typeof(${value}) in ('string', 'number', 'boolean')`
-      const object = `jsonb_build_object(${literal(member)}, jsonb_build_object(${literal(code)}, ${value}))`
-      return ` || case when ${isPlain} then ${object} else '{}' end`
-    })
-    .join('')
+    if (code === undefined || deeper.length > 0 || personal === true) continue
+    const value = `t._payload #> ${literal(`{${member},${code}}`)}`
+    const plain = `case when jsonb_typeof(${value}) in ('string', 'number', 'boolean') then ${value} end`
+    codes.set(member, [...(codes.get(member) ?? []), `${literal(code)}, ${plain}`])
+  }
+  const objects = [...codes].map(
+    ([member, values]) =>
+      `${literal(member)}, nullif(jsonb_strip_nulls(jsonb_build_object(${values.join(', ')})), '{}')`,
+  )
+  return objects.length === 0 ? '' : ` || jsonb_strip_nulls(jsonb_build_object(${objects.join(', ')}))`
 }
 
 /** Rows lose their personal values, and are due; the feed has one entry for each. */

@@ -74,7 +74,7 @@ const blocksSql = `select ceil(coalesce(max(pg_relation_size(relid)), pg_relatio
     / current_setting('block_size')::float8)::int as blocks from pg_partition_tree($1::regclass)`
 
 /** Goes through the blocks of a table. @returns how many rows were erased */
-async function eraseTable(database: Database, { table, holds, erase }: Erasure, batchBlocks = 500): Promise<number> {
+async function eraseBlocks(database: Database, { table, holds, erase }: Erasure, batchBlocks = 500): Promise<number> {
   const { rows } = await database.pool.query<{ blocks: number }>(blocksSql, [table])
   let erased = 0
   for (let block = 0; block < (rows[0]?.blocks ?? 0); block += batchBlocks)
@@ -84,6 +84,16 @@ async function eraseTable(database: Database, { table, holds, erase }: Erasure, 
       return (await client.query(erase(`${batch} and (${holds})`))).rowCount ?? 0
     })
   return erased
+}
+
+/** Repeats that until nothing is found: a row that others update, in a column of their own, moves to another block. */
+async function eraseTable(database: Database, erasure: Erasure, batchBlocks?: number): Promise<number> {
+  let all = 0
+  for (;;) {
+    const erased = await eraseBlocks(database, erasure, batchBlocks)
+    if (erased === 0) return all
+    all += erased
+  }
 }
 
 /** Adds up the rows of each table. */

@@ -320,6 +320,46 @@ async function applyBitByBit(database: TestDatabase, env: Record<string, string>
   }
 }
 
+it('finds a row that others move meanwhile to a block it has gone through', async () => {
+  await using database = await createTestDatabase()
+  const { pool } = database
+  await pool.query(`alter table mirror.users add column note text;
+    insert into mirror.users (id, last_name, _payload, _source, _read_at)
+      select n, '${marker}', jsonb_build_object('id', n), 'GET /v3/users', now() from generate_series(1, 400) n;
+    delete from mirror.users where id <= 200`)
+  await pool.query('vacuum mirror.users')
+  const block = async (): Promise<number> =>
+    (await pool.query('select (ctid::text::point)[0]::int as block from mirror.users where id = 300')).rows[0].block
+  const opened = openDatabase({ url: database.url, applicationName: 'apply test', max: 1, log })
+  const places: number[] = []
+  let transactions = 0
+  const moving: Database = {
+    ...opened,
+    transaction: async (...given) => {
+      // The first one writes the settings; the others go through a block each.
+      if (transactions++ === 3) {
+        places.push(await block())
+        // So long that it does not fit beside its former version.
+        await pool.query(
+          `update mirror.users set note = (select string_agg(md5(n::text), '') from generate_series(1, 45) n) where id = 300`,
+        )
+        places.push(await block())
+      }
+      return await opened.transaction(...given)
+    },
+  }
+  try {
+    await applySettings(moving, {
+      ...{ settings: privacySettings(readConfig(drop, '/nonexistent')), requestSync: async () => {}, batchBlocks: 1 },
+      erasures: erasures.filter(({ table }) => table === 'mirror.users'),
+    })
+  } finally {
+    await opened.close()
+  }
+  expect(places.map((place) => place < 2)).toEqual([false, true])
+  expect((await pool.query('select id from mirror.users where last_name is not null')).rows).toEqual([])
+})
+
 /** What is stopped and taken back is the same for both. */
 const modes = isQuick ? [hash] : [hash, drop]
 

@@ -1,5 +1,5 @@
-// The parameters of a read. Those of its path are keys of the mirror; of its query, those that it can answer, each once. Everything else is refused by name, because an answer
-// that ignores a parameter looks like one that honours it.
+// The parameters of a read. Those of its path are keys of the mirror; of its query, those that it can answer, each once. Everything
+// else is refused by name, because an answer that ignores a parameter looks like one that honours it.
 
 import { parentOf } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
