@@ -34,6 +34,9 @@ export const withoutQuote = (reason: string): string =>
 const withoutRow = (text: string, otherwise = text): string =>
   `case when ${text} ~ ${literal(ofPartner)} then ${literal(withheld)} else ${otherwise} end`
 
+/** Whether a text may quote a row. The one that replaces it has the same words. */
+const quotesRow = (text: string): string => `(${text} ~ ${literal(ofPartner)} and ${text} <> ${literal(withheld)})`
+
 const array = (names: readonly string[]): string => `array[${names.map(literal).join(', ')}]::text[]`
 
 /** Whether a member with a name of a personal field is in JSON, at any depth. In a text, the quotes would be escaped. */
@@ -118,7 +121,9 @@ const log = logWithout(logNames)
 
 const texts = (table: string, hasWarnings = false): Erasure => ({
   table,
-  holds: `t.error ~ ${literal(ofPartner)}${hasWarnings ? ` or t.warnings::text ~ ${literal(ofPartner)}` : ''}`,
+  holds: `${quotesRow('t.error')}${
+    hasWarnings ? ` or exists (select from jsonb_array_elements_text(t.warnings) text where ${quotesRow('text')})` : ''
+  }`,
   erase: update(
     table,
     `error = ${withoutRow('error')}${

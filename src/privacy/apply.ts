@@ -86,14 +86,23 @@ async function eraseBlocks(database: Database, { table, holds, erase }: Erasure,
   return erased
 }
 
-/** Repeats that until nothing is found: a row that others update, in a column of their own, moves to another block. */
+/** Nobody moves the same rows so often, and a row that is found again after it was erased would be a fault of ours. */
+const mostPasses = 20
+
+/**
+ * Repeats that until nothing is found: a row that others update, in a column of their own, moves to another block.
+ * @throws BoatMirrorError DATABASE_BUSY
+ */
 async function eraseTable(database: Database, erasure: Erasure, batchBlocks?: number): Promise<number> {
   let all = 0
-  for (;;) {
+  for (let pass = 1; pass <= mostPasses; pass++) {
     const erased = await eraseBlocks(database, erasure, batchBlocks)
     if (erased === 0) return all
     all += erased
   }
+  throw new BoatMirrorError('DATABASE_BUSY', `Rows of ${erasure.table} were still found after ${mostPasses} passes.`, {
+    remedy: 'Run `boat-mirror privacy apply` again while nothing else updates this table.',
+  })
 }
 
 /** Adds up the rows of each table. */
