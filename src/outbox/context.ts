@@ -9,12 +9,10 @@ import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
 import type { Row } from '../mirror/rows.ts'
 import type { Privacy } from '../privacy/privacy.ts'
-import { createShowDelay, type ShowDelay } from './show-delay.ts'
+import type { ShowDelay } from './show-delay.ts'
 
 export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
   readonly api: Pick<Config['api'], 'baseUrl' | 'paging' | 'timeoutMs' | 'concurrency' | 'referenceAsNumber' | 'quota'>
-  /** Milliseconds that the API is assumed to take to show a write; 5,000 by default. */
-  readonly showDelayMs?: number
   /** Milliseconds that a claim lasts without a heartbeat. Then another pusher may claim its changes. */
   readonly leaseMs?: number
 }
@@ -38,22 +36,12 @@ export type PushContext = {
   /** Which personal data is stored; missing: all. `api` returns clear values, because records to write back must be complete. */
   readonly privacy?: Privacy
   /** How long the API needs to show a write. */
-  readonly showDelay?: ShowDelay
-  /** A monotonic clock, in milliseconds; missing: that of the process. */
-  readonly steadyMs?: () => number
+  readonly showDelay: ShowDelay
   /** Reads must bypass caches in front of the API. */
   readonly fresh?: boolean
   /** Called after a commit that wrote to the mirror. */
   readonly onCommit?: (written: number) => void
 }
-
-/** The show delay of a pusher, or one with the assumed delay. */
-export const showDelayOf = ({
-  showDelay,
-  settings,
-  steadyMs,
-}: Pick<PushContext, 'showDelay' | 'settings' | 'steadyMs'>): ShowDelay =>
-  showDelay ?? createShowDelay(settings.showDelayMs, steadyMs)
 
 /** 10,000 ms, renewed every 3 s: a lost answer is verified within 15 s. */
 export const leaseMs = (settings: PushSettings): number => settings.leaseMs ?? 10_000

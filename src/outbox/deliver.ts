@@ -8,7 +8,6 @@ import { ApiError, BoatMirrorError } from '../errors.ts'
 import { answersAccount } from './account.ts'
 import { nextDelayMs } from './attempts.ts'
 import { resolveFields, resolveTarget } from './change.ts'
-import { showDelayOf } from './context.ts'
 import type { Departure } from './dispatch.ts'
 import type { Delivery, Prepared, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
@@ -85,7 +84,7 @@ async function unread(delivery: Delivery, error: ApiError): Promise<Outcome> {
 
 /** Verifies an attempt that an error ended: from now on its effect shows within the API's delay. */
 function ended({ context, change }: Delivery, error: ApiError): Outcome & { readonly kind: 'verify' } {
-  showDelayOf(context).knownMs({ ...change, evidence: { ...change.evidence, finished: true } })
+  context.showDelay.knownMs({ ...change, evidence: { ...change.evidence, finished: true } })
   return { ...verifyLater(change, error), finished: true }
 }
 
@@ -143,7 +142,7 @@ async function send(
       idempotencyKey: sent.evidence.key,
       signal: timeLimit,
     })
-    showDelayOf(context).knownMs({ ...change, evidence: { ...change.evidence, answered: true } })
+    context.showDelay.knownMs({ ...change, evidence: { ...change.evidence, answered: true } })
     const response = { status: answer.status, body: answer.body ?? null }
     const outcome = await kindOf(write).finish(delivery, sent, { response, seen: null })
     const stored = { ...response, body: storable(write, answer.body) }
@@ -202,7 +201,7 @@ export async function deliverChange(delivery: Delivery, { isOurs, mark }: Claim)
     // An earlier attempt may have taken effect all the same.
     if (!(sentAt instanceof Date)) return change.dispatched ? await reconcileChange(delivery) : sentAt
     const dispatched = { ...change, dispatched: true, sentAt, evidence }
-    showDelayOf(context).knownMs(dispatched)
+    context.showDelay.knownMs(dispatched)
     const { expiresAt } = change
     // The request may wait for a place, the rate limit, or an account that is on hold.
     const hasExpired = (): boolean => expiresAt !== null && context.clock.now() >= expiresAt

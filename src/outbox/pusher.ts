@@ -48,7 +48,7 @@ import { createRefusals } from './account.ts'
 import { inBatches, mostTogether } from './batches.ts'
 import type { Change } from './change.ts'
 import { canProgress, createClaims, nextDueAt, releaseChange, tidy } from './claim.ts'
-import { type PushContext, showDelayOf } from './context.ts'
+import type { PushContext } from './context.ts'
 import { carryOutDecisions, readBackFrom } from './decisions.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
@@ -88,10 +88,8 @@ const isOurs = (error: unknown): boolean =>
   (error.kind === 'abort' || error.code.startsWith('DATABASE_') || error.code === 'PRIVACY_DIFFERS')
 
 /** Creates a pusher. Any number of them, in any number of processes, may run on one database. */
-export function createPusher(given: PushContext): Pusher {
-  const showDelay = showDelayOf(given)
-  const context = { ...given, showDelay }
-  const { database, log, settings } = context
+export function createPusher(context: PushContext): Pusher {
+  const { database, log, settings, showDelay } = context
   const inFlight = new Set<Promise<unknown>>()
   /** Changes being delivered: no more than requests may be in flight, or some would wait out their time limit. */
   const places = createSemaphore(() => settings.api.concurrency)

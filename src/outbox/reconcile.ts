@@ -5,7 +5,6 @@ import { isObject, type Json } from '../api/wire/json.ts'
 import { ApiError } from '../errors.ts'
 import { absenceProvesInMs, absenceProvesNothing, nextVerificationMs } from './attempts.ts'
 import { type Change, resolveTarget } from './change.ts'
-import { showDelayOf } from './context.ts'
 import { sentFormerly } from './former.ts'
 import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
@@ -47,7 +46,7 @@ const mayShowInMs = ({ context, change, knownMs }: Delivery): number =>
   absenceProvesInMs({
     knownMs,
     timeLimitMs: change.evidence.finished ? 0 : context.settings.api.timeoutMs,
-    showDelayMs: showDelayOf(context).ms(),
+    showDelayMs: context.showDelay.ms(),
   })
 
 /** The next verification of a change that cannot be judged yet. */
@@ -60,9 +59,7 @@ const notYet = ({ change }: Delivery, waitMs: number): Outcome => ({
 /** What to do when nothing shows that the write took effect. */
 function absent(delivery: Delivery): Outcome {
   const { context, change, startedAt, knownMs } = delivery
-  const unseen = change.evidence.answered
-    ? checkAgain({ sinceMs: knownMs, patienceMs: showDelayOf(context).ms() })
-    : null
+  const unseen = change.evidence.answered ? checkAgain({ sinceMs: knownMs, patienceMs: context.showDelay.ms() }) : null
   if (unseen !== null) return { kind: 'verify', answered: true, ...unseen }
   if (change.evidence.answered)
     return undecided(change, 'the API answered with success, but the created record was not found.', [])

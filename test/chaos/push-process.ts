@@ -12,6 +12,7 @@ import { openBackend } from '../../src/jobs/backend.ts'
 import { startPushWorker } from '../../src/jobs/push-worker.ts'
 import { createLogger } from '../../src/log.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
+import { createShowDelay } from '../../src/outbox/show-delay.ts'
 import { projectRecord } from '../../src/sync/records/project.ts'
 
 export type PushProcessOptions = {
@@ -41,7 +42,8 @@ const api = createApi({
 })
 const stopping = new AbortController()
 const backend = openBackend({ databaseUrl, redisUrl, prefix, log, patienceMs: 30_000, signal: stopping.signal })
-const pusher = createPusher({ database, api, clock: systemClock, log, settings, project: projectRecord })
+const showDelay = createShowDelay(options.showDelayMs)
+const pusher = createPusher({ database, api, clock: systemClock, log, settings, showDelay, project: projectRecord })
 const worker = await startPushWorker({ listenUrl: databaseUrl, backend, pusher, clock: systemClock, log })
 process.stdout.write('ready\n')
 

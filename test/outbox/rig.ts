@@ -15,13 +15,14 @@ import type { PushContext, PushSettings } from '../../src/outbox/context.ts'
 import { type ReadBack, readBackFrom } from '../../src/outbox/decisions.ts'
 import { type ChangeInfo, findChange } from '../../src/outbox/inspect.ts'
 import { createPusher, type Pusher } from '../../src/outbox/pusher.ts'
+import { createShowDelay } from '../../src/outbox/show-delay.ts'
 import type { Privacy } from '../../src/privacy/privacy.ts'
 import { projectRecord } from '../../src/sync/records/project.ts'
 
 export type RigOptions = {
   readonly databaseUrl: string
   readonly sandbox?: Partial<SandboxOptions>
-  readonly settings?: Partial<Omit<PushSettings, 'api'>>
+  readonly settings?: Partial<Omit<PushSettings, 'api'>> & { readonly showDelayMs?: number }
   readonly timeoutMs?: number
   readonly concurrency?: number
   readonly limiter?: Limiter
@@ -63,11 +64,11 @@ export function contextFor(
 } {
   const { api: apiSettings, ...rest } = readConfig(options.env ?? {}, '/')
   const log = createLogger('silent')
+  const { showDelayMs = 100, ...given } = options.settings ?? {}
   const settings = {
     ...rest,
-    showDelayMs: 100,
     leaseMs: 1_500,
-    ...options.settings,
+    ...given,
     api: { ...apiSettings, timeoutMs: options.timeoutMs ?? 2_000, concurrency: options.concurrency ?? 8 },
   }
   const api = createApi({
@@ -84,8 +85,8 @@ export function contextFor(
     log,
     settings,
     project: projectRecord,
+    showDelay: createShowDelay(showDelayMs, options.steadyMs),
     ...(options.privacy && { privacy: options.privacy }),
-    ...(options.steadyMs && { steadyMs: options.steadyMs }),
   }
   return { context, close: () => api.close() }
 }

@@ -53,7 +53,7 @@ export async function openWholeMirror(options: WholeMirrorOptions): Promise<Whol
   const served = port === null ? null : await startServe(parts)
   const backend = await app.openQueue(stopping.signal)
   const worker = await startSyncWorker({ context: syncContext, backend, log })
-  const settings = { ...app.pushContext.settings, showDelayMs, leaseMs }
+  const settings = { ...app.pushContext.settings, leaseMs }
   const pusher = createPusher({ ...app.pushContext, settings, showDelay })
   const pushing = await startPushWorker({ listenUrl, backend, pusher, clock: app.clock, log })
   return {

@@ -7,7 +7,7 @@ import type { BodyField, WriteDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
 import type { MirrorWrites } from '../../mirror/rows.ts'
 import type { Change, Evidence } from '../change.ts'
-import { type PushContext, showDelayOf } from '../context.ts'
+import type { PushContext } from '../context.ts'
 import { isStoredAs } from '../likeness.ts'
 import { type Done, gone, leftBehind, type Outcome, resultOf, type Unseen } from '../outcome.ts'
 import { mirrorKey, type Params, rootOf, type Seen } from '../reads.ts'
@@ -133,7 +133,7 @@ export function finishMaking(delivery: Delivery, sent: Sent, effect: Effect): Ou
 
 /** A recent write of ours to the record, or its creation, which is awaited longest; null: none. Future times are from a clock set back. */
 async function writtenLately({ context, change, startedAt }: Delivery): Promise<Unseen | null> {
-  const delay = showDelayOf(context)
+  const delay = context.showDelay
   const { rows } = await context.database.pool.query<{ written_ms: number | null; made_ms: number | null }>(
     `select min(w.ago_ms) as written_ms, min(w.ago_ms) filter (where w.made) as made_ms
      from (select o.kind = 'create' or d.depends_on is not null as made,
@@ -166,6 +166,6 @@ export async function goneOrAwaited(delivery: Delivery): Promise<Outcome> {
 export function notShown({ context, change, knownMs }: Delivery, verdict: Verdict): Outcome | null {
   if (verdict.kind !== 'not' && verdict.kind !== 'gone') return null
   const sinceMs = change.evidence.answered ? knownMs : 0
-  const again = checkAgain({ sinceMs, patienceMs: showDelayOf(context).ms() })
+  const again = checkAgain({ sinceMs, patienceMs: context.showDelay.ms() })
   return again === null ? null : { kind: 'verify', answered: true, ...again }
 }

@@ -5,7 +5,6 @@ import { get, isObject, type Json, type JsonObject, parseJson, textOf } from '..
 import { keyText } from '../../catalog/keys.ts'
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
 import type { Change } from '../change.ts'
-import { showDelayOf } from '../context.ts'
 import { isStoredAs } from '../likeness.ts'
 import { mergeChange, overlayBase } from '../merge.ts'
 import { errorText, leftBehind, type Outcome, refusedFields, type Unseen } from '../outcome.ts'
@@ -54,7 +53,7 @@ type EarlierChanges = {
 }
 
 async function earlierChanges({ context, change }: Delivery, params: Params): Promise<EarlierChanges> {
-  const delay = showDelayOf(context)
+  const delay = context.showDelay
   const patienceMs = delay.ms()
   const key = keyText(mirrorKey(change.write, params, null) ?? [])
   // The database's clock may have been set since.
