@@ -5,7 +5,7 @@ import { type QueryRunner, queryableOn } from '../database/query-runner.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { type Exact, givenJson, stringifyJson } from '../json/plain.ts'
 import { assertOptions } from '../near-names.ts'
-import { refusedDecision } from '../sync/refused-decision.ts'
+import { decided } from '../sync/refused-decision.ts'
 
 export type DecisionOptions = {
   /** The plan from `outbox.changes`, `sync.held_plans` or `sync.stream_plans`. A changed plan is refused. */
@@ -47,14 +47,7 @@ async function decide(
   { expected, ...others }: DecisionOptions,
 ): Promise<string> {
   assertOptions(others, ['expected'])
-  const places = [...values, expected].map((_, index) => `$${index + 1}`)
-  try {
-    const call = `select ${name}(${places.join(', ')})::text as id`
-    const { rows } = await queryableOn(db).query<{ id: string }>(call, [...values, expected ?? null])
-    return String(rows[0]?.id)
-  } catch (error) {
-    throw refusedDecision(error)
-  }
+  return await decided(queryableOn(db), name, [...values, expected ?? null])
 }
 
 /**

@@ -18,7 +18,7 @@ import {
   openDecisions,
   planChanged,
 } from '../sync/decisions.ts'
-import { refusedDecision } from '../sync/refused-decision.ts'
+import { decided } from '../sync/refused-decision.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
 import type { PushContext } from './context.ts'
 import { kindOf } from './kinds/kinds.ts'
@@ -62,14 +62,7 @@ export async function decideChange(
   { via, who, expected }: DecidedBy,
 ): Promise<string> {
   if (resultId !== null && !/^-?\d{1,18}$/.test(resultId)) throw notShown(id, resultId)
-  try {
-    const { rows } = await db.query<{ id: string }>('select outbox.decide($1, $2, $3, $4, $5, $6)::text as id', [
-      ...[what, id, expected ?? null, resultId, who ?? null, via],
-    ])
-    return rows[0]?.id ?? ''
-  } catch (error) {
-    throw refusedDecision(error)
-  }
+  return await decided(db, 'outbox.decide', [what, id, expected ?? null, resultId, who ?? null, via])
 }
 
 /** Queues a failed, expired, canceled or conflicting change again. @throws as {@link decideChange} */

@@ -11,7 +11,7 @@
 import { streamNamed } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
 import { keyObject } from '../mirror/diff-sql.ts'
-import { refusedDecision } from '../sync/refused-decision.ts'
+import { decided } from '../sync/refused-decision.ts'
 import { resolveFields, resolveTarget } from './change.ts'
 import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
@@ -36,17 +36,8 @@ export async function copiedChanges(db: Queryable): Promise<{ readonly changes: 
  * @returns how many changes that concerns.
  * @throws BoatMirrorError USAGE, DATABASE_PRIVILEGE
  */
-export async function settleFormer(db: Queryable, state: 'gone' | 'lives', undetected: boolean): Promise<number> {
-  try {
-    const { rows } = await db.query<{ changes: number }>(
-      `select outbox.settle_former($1, $2, null, 'command')::int as changes`,
-      [state, undetected],
-    )
-    return rows[0]?.changes ?? 0
-  } catch (error) {
-    throw refusedDecision(error)
-  }
-}
+export const settleFormer = async (db: Queryable, state: 'gone' | 'lives', undetected: boolean): Promise<number> =>
+  Number(await decided(db, 'outbox.settle_former', [state, undetected, null, 'command']))
 
 type Known = {
   /** Those of the ids that the mirror held in the change's own history. */

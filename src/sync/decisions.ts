@@ -5,7 +5,7 @@ import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql, literal, now, on, type Queryable } from '../database/sql.ts'
 import functions from './decisions.sql'
 import { refreshChannel } from './due/refreshes.ts'
-import { refusedDecision } from './refused-decision.ts'
+import { decided } from './refused-decision.ts'
 import { isNewField } from './unknown-fields.ts'
 
 /** SQL that makes a hash of a JSON value: what is decided about. */
@@ -136,21 +136,12 @@ export type DecidedBy = {
  * @returns the id of the decision
  * @throws BoatMirrorError NOT_FOUND, USAGE, PLAN_CHANGED
  */
-export async function decideStream(
+export const decideStream = (
   db: Queryable,
   what: StreamDecision,
   about: string,
   { via, who, expected }: DecidedBy,
-): Promise<string> {
-  try {
-    const { rows } = await db.query<{ id: string }>('select sync.decide($1, $2, $3, $4, $5)::text as id', [
-      ...[what, about, expected ?? null, who ?? null, via],
-    ])
-    return rows[0]?.id ?? ''
-  } catch (error) {
-    throw refusedDecision(error)
-  }
-}
+): Promise<string> => decided(db, 'sync.decide', [what, about, expected ?? null, who ?? null, via])
 
 export type Decision = {
   readonly id: string

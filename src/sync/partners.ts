@@ -3,7 +3,7 @@
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql, type Queryable } from '../database/sql.ts'
 import functions from './partners.sql'
-import { refusedDecision } from './refused-decision.ts'
+import { decided } from './refused-decision.ts'
 
 /** SQL: the present name of the role of a partner, named by its key; of a role that is gone, its last. */
 export const nameOfPartner = (partner: string): string =>
@@ -21,14 +21,5 @@ export const partnerFunctions: RepeatableStep = {
  * Hands what a role left that is gone to another role.
  * @returns the id of the decision. @throws BoatMirrorError NOT_FOUND, DATABASE_PRIVILEGE
  */
-export async function handOver(db: Queryable, gone: string, heir: string): Promise<string> {
-  try {
-    const { rows } = await db.query<{ id: string }>(
-      `select sync.decide_hand_over($1, $2, null, 'command')::text as id`,
-      [gone, heir],
-    )
-    return rows[0]?.id ?? ''
-  } catch (error) {
-    throw refusedDecision(error)
-  }
-}
+export const handOver = (db: Queryable, gone: string, heir: string): Promise<string> =>
+  decided(db, 'sync.decide_hand_over', [gone, heir, null, 'command'])
