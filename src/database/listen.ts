@@ -24,19 +24,13 @@ const backoff = { firstMs: 100, longestMs: 5_000 }
 
 /** Rejects when the connection ends or does not answer its probe in time, and with the signal's reason. */
 async function stayConnected(client: pg.Client, probeMs: number, signal: AbortSignal): Promise<never> {
-  signal.throwIfAborted()
   const ending = new AbortController()
-  const onAbort = (): void => ending.abort(signal.reason)
   client.once('end', () => ending.abort(new Error('The connection ended.')))
   client.once('error', (error) => ending.abort(error))
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    for (;;) {
-      await sleep(probeMs, ending.signal)
-      await withDeadline(client.query('select 1'), probeTimeoutMs)
-    }
-  } finally {
-    signal.removeEventListener('abort', onAbort)
+  const either = AbortSignal.any([ending.signal, signal])
+  for (;;) {
+    await sleep(probeMs, either)
+    await withDeadline(client.query('select 1'), probeTimeoutMs)
   }
 }
 
