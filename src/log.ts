@@ -50,7 +50,7 @@ export function createLogger(level: string, options: { readonly pretty?: boolean
 }
 
 /** Returns whether to log a message now: at most once in `quietMs` milliseconds. */
-export function atMostEvery(quietMs: number): (message: string) => boolean {
+function atMostEvery(quietMs: number): (message: string) => boolean {
   const said = new Map<string, number>()
   return (message) => {
     const now = performance.now()
@@ -60,13 +60,19 @@ export function atMostEvery(quietMs: number): (message: string) => boolean {
   }
 }
 
-const quietMs = 3_600_000
+/** Logs errors as warnings: those with the same message at most once in five seconds. */
+export function warnAbout(log: Logger, event: string, text: string): (error: Error) => void {
+  const isNews = atMostEvery(5_000)
+  return (error) => {
+    if (isNews(error.message)) log.warn({ event, reason: messageOf(error) }, text)
+  }
+}
 
 /** Logs them from now on. Returns what gives console and process back. */
 export function logThirdPartyWarnings(log: Logger): () => void {
   const { warn, error } = console
   const before = process.listeners('warning')
-  const isNews = atMostEvery(quietMs)
+  const isNews = atMostEvery(3_600_000)
   const say = (text: string): void => {
     if (isNews(text)) log.warn({ event: 'foreign_warning' }, text)
   }

@@ -2,8 +2,8 @@
 
 import type pg from 'pg'
 import { backoffMs, sleep } from '../clock.ts'
-import { BoatMirrorError, messageOf } from '../errors.ts'
-import { atMostEvery, type Logger } from '../log.ts'
+import { BoatMirrorError } from '../errors.ts'
+import { type Logger, warnAbout } from '../log.ts'
 import { begin, clientGraceMs, openPool, type SessionOptions } from './session.ts'
 import type { Queryable } from './sql.ts'
 import { isConnectionError, isRepeatable, sqlStateOf, translateDatabaseError } from './sql-states.ts'
@@ -33,7 +33,6 @@ type DatabaseOptions = Pick<SessionOptions, 'url' | 'applicationName' | 'stateme
 const repetitions = 4
 /** After a deadlock: 20 to 40 ms, then twice as long each time. */
 const meetAgain = { firstMs: 40, longestMs: 320 }
-const quietMs = 5_000 // one line per message within this time
 
 /** What takes as long as it takes: the longest time that a timer knows, in milliseconds. */
 const noLimitMs = 2 ** 31 - 1
@@ -50,18 +49,10 @@ export async function withStatementTimeout(client: pg.ClientBase, ms: number): P
   }
 }
 
-/** Logs lost connections, the same message at most once in five seconds. */
-function connectionLog(log: Logger): (error: Error) => void {
-  const isNew = atMostEvery(quietMs)
-  return (error) => {
-    if (isNew(error.message))
-      log.warn({ event: 'database_connection_lost', reason: messageOf(error) }, 'a database connection was lost')
-  }
-}
-
 /** bigint and numeric come back as text, timestamptz as Date, date as text, JSON without loss. Opens no connection before the first query. */
 export function openDatabase({ log, ...options }: DatabaseOptions): Database {
-  const pool = openPool({ ...options, onLost: connectionLog(log) })
+  const onLost = warnAbout(log, 'database_connection_lost', 'a database connection was lost')
+  const pool = openPool({ ...options, onLost })
   let closed: Promise<void> | undefined
   return {
     pool,

@@ -3,22 +3,16 @@
 import { backoffMs, sleep, withDeadline } from '../../clock.ts'
 import { sqlStateOf } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
-import { atMostEvery, type Logger } from '../../log.ts'
+import { type Logger, warnAbout } from '../../log.ts'
 import type { BackendOptions } from '../queues.ts'
 
 const backoff = { firstMs: 200, longestMs: 2_000 }
-const quietMs = 5_000
 /** Milliseconds to wait for a close. BullMQ would wait forever for a backend that is gone. */
 const closeMs = 10_000
 
-/** Logs the same error once in five seconds. */
-export function quietly(log: Logger): (error: Error) => void {
-  const isNew = atMostEvery(quietMs)
-  return (error) => {
-    if (isNew(error.message))
-      log.warn({ event: 'queue_error', reason: messageOf(error) }, 'the queue backend reported an error')
-  }
-}
+/** Logs errors of the backend. */
+export const quietly = (log: Logger): ((error: Error) => void) =>
+  warnAbout(log, 'queue_error', 'the queue backend reported an error')
 
 /** Classes of SQLSTATE that are permanent: authorization, database and schema names, syntax or access rule. */
 const refusals: ReadonlySet<string> = new Set(['28', '3D', '3F', '42'])
