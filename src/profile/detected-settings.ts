@@ -28,11 +28,8 @@ const selectPins = (db: Queryable) =>
 
 /** The setting in use; null when it was never probed or has been contradicted since. */
 export async function readDetected(db: Queryable, key: string): Promise<DetectedSetting | null> {
-  const pin = await selectPins(db)
-    .where('key', '=', key)
-    .where((eb) => eb.or([eb('contradicted_at', 'is', null), eb('contradicted_at', '<', eb.ref('probed_at'))]))
-    .executeTakeFirst()
-  return pin ?? null
+  const pin = await selectPins(db).where('key', '=', key).executeTakeFirst()
+  return pin === undefined || isContradicted(pin) ? null : pin
 }
 
 /** Pins a value anew; what contradicted the former one stays to be read. */
