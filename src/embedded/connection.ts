@@ -5,14 +5,13 @@ import { createServer } from 'node:net'
 import { Client } from 'pg'
 import { addressOf, roles, type State } from './state.ts'
 
-/** `ready` ours and open · `starting` ours to be, or stopping · `absent` nothing there · `foreign` it refuses our password. */
-export type Presence = 'ready' | 'starting' | 'absent' | 'foreign'
+/** `ready` ours and open · `absent` nothing there, or it starts or stops · `foreign` it refuses our password. */
+export type Presence = 'ready' | 'absent' | 'foreign'
 
 const connectTimeoutMs = 10_000
 
 /** SQLSTATEs of a refused connection that show the state of the server [postgresql.org: errcodes-appendix]. */
 const presenceOf: Readonly<Record<string, Presence>> = {
-  '57P03': 'starting', // cannot_connect_now: starting up, recovering or shutting down
   '53300': 'ready', // too_many_connections
   '28P01': 'foreign', // invalid_password
   '28000': 'foreign', // invalid_authorization_specification: the role does not exist
@@ -50,15 +49,13 @@ async function withClient(url: string, work: (client: Client) => Promise<void>):
 
 /** Returns the wanted port if nothing listens there, else one that is free now. 0 wants any. */
 export async function findFreePort(wanted = 0): Promise<number> {
-  return (await tryPort(wanted)) ?? (await tryPort(0)) ?? noneFree()
+  const port = (await tryPort(wanted)) ?? (await tryPort(0))
+  if (port === null) throw new Error('the system has no free port on 127.0.0.1')
+  return port
 }
 
-/** True when nothing listens on this port. */
-export async function isFree(port: number): Promise<boolean> {
-  return (await tryPort(port)) !== null
-}
-
-async function tryPort(port: number): Promise<number | null> {
+/** The port, or any for 0; null when something listens there. */
+export async function tryPort(port: number): Promise<number | null> {
   const server = createServer()
   try {
     server.listen({ port, host: '127.0.0.1', exclusive: true })
@@ -72,8 +69,4 @@ async function tryPort(port: number): Promise<number | null> {
   server.close()
   await once(server, 'close')
   return typeof address === 'object' && address !== null ? address.port : null
-}
-
-function noneFree(): never {
-  throw new Error('the system has no free port on 127.0.0.1')
 }

@@ -6,7 +6,7 @@ import { chown, mkdtemp, open, readFile, rename, rm, stat, writeFile } from 'nod
 import { join } from 'node:path'
 import { deadlineIn, sleep } from '../clock.ts'
 import { type Binaries, withPlainPath } from './binaries.ts'
-import { findFreePort, isFree, type Presence, probe } from './connection.ts'
+import { findFreePort, type Presence, probe, tryPort } from './connection.ts'
 import { failedStep, lastWords, unavailable, unlessMissing } from './failures.ts'
 import type { Identity } from './identity.ts'
 import { isPostmaster, isTaken, survivors } from './processes.ts'
@@ -131,7 +131,7 @@ export async function startServer(cluster: Cluster, state: State, settings: Sett
       return port
     const found = await findRunning(folder, state) // a server that a killed command had started
     if (found !== null) return found
-    if (attempt < startAttempts && !(await isFree(port))) continue // another program was quicker with that port
+    if (attempt < startAttempts && (await tryPort(port)) === null) continue // another program was quicker with that port
     if (attempt < startAttempts && (await readPidFile(folder)) !== null) {
       await sleep(retryMs) // processes of a server that was killed still hold its memory
       continue
