@@ -1,6 +1,6 @@
 // The data of one person: exported as it is, erased except for the key, and read again after an erasure is undone.
 
-import { streamNamed, streams } from '../catalog/catalog.ts'
+import { streamNamed } from '../catalog/catalog.ts'
 import { keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
@@ -9,13 +9,10 @@ import { BoatMirrorError } from '../errors.ts'
 import { readErased } from '../privacy/stored.ts'
 import { quarantineErasure } from './erasures.ts'
 import { holdsColumns, redactLog } from './feed.ts'
-import { redactPersons } from './redact.ts'
+import { ownStreams, redactPersons } from './redact.ts'
 
 const users = streamNamed('users')
 const crew = streamNamed('rental_crew_members')
-
-/** The streams whose rows are the person's own, by the user's id: the first column of their keys. */
-const ownStreams = streams.filter((stream) => stream.person === true || stream.document === true)
 
 /** A crew member of one of the user's rentals: the API does not say which user it is. */
 type CrewMember = { readonly rentalId: string; readonly id: string; readonly erased: boolean }

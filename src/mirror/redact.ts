@@ -1,7 +1,7 @@
 // Redacts persons: when a user is deleted upstream, their data elsewhere in the mirror is erased. The tombstones of
 // the user and of the documents drop their own columns; the outbox redacts itself.
 
-import { type EmbeddedPerson, embeddedPerson, streamNamed, streams } from '../catalog/catalog.ts'
+import { type EmbeddedPerson, embeddedPerson, isOfPerson, streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { literal, type Queryable, textArray } from '../database/sql.ts'
 import { quote } from './erasures.ts'
@@ -19,7 +19,7 @@ export async function tombstonedUsers(db: Queryable, ids: readonly string[]): Pr
 }
 
 /** The streams whose rows are the person's own: the user and the documents; their keys are the user's id. */
-const ownStreams = streams.filter((stream) => stream.person === true || stream.document === true)
+export const ownStreams = streams.filter(isOfPerson)
 
 /** Statements that redact persons in records of other streams, such as rentals. */
 function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson) {

@@ -3,7 +3,7 @@
 // personal. This runs before anything else reads the record: hashes, rows, payloads, quarantine, samples. Pure.
 
 import { get, isObject, type Json, parseJson, stringifyJson, textOf } from '../api/wire/json.ts'
-import { embeddedPerson, streamNamed, streams } from '../catalog/catalog.ts'
+import { embeddedPerson, isOfPerson, streamNamed, streams } from '../catalog/catalog.ts'
 import type { ColumnType, StreamDef } from '../catalog/types.ts'
 import { type Node, personal, Rules, stays, typed } from './nodes.ts'
 import { type Action, actionOf, type PrivacySettings } from './rules.ts'
@@ -21,9 +21,7 @@ const strength: Readonly<Record<Action, number>> = { keep: 0, hash: 1, drop: 2 }
 
 /** Whether records of the stream are about one person each. */
 export const isAboutPerson = (stream: StreamDef): boolean =>
-  stream.person === true ||
-  stream.document === true ||
-  (stream.parent !== undefined && stream.columns.some((column) => column.personal === true))
+  isOfPerson(stream) || (stream.parent !== undefined && stream.columns.some((column) => column.personal === true))
 
 const embeddedOf = new Map(streams.map((stream) => [stream, embeddedPerson(stream)]))
 

@@ -2,7 +2,7 @@
 
 import { createHmac } from 'node:crypto'
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
-import { holdsPerson } from '../catalog/catalog.ts'
+import { holdsPerson, isOfPerson } from '../catalog/catalog.ts'
 import { keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { lacksErased } from '../mirror/erasures.ts'
@@ -14,9 +14,6 @@ import { fieldMarks } from './writes/tags.ts'
 
 /** Removes everything personal, as PERSONAL_DATA=drop would before it stores a record. */
 const impersonal = new Protector({ mode: 'drop', columns: {}, hasher: null }, nobodyErased, true)
-
-/** Records only about a person: users and their documents. */
-const isOfPerson = ({ person, document }: StreamDef): boolean => person === true || document === true
 
 /** Why a caller may not read records of this stream at all; null: they may. */
 export function refusalFor({ personal, companies }: Caller, stream: StreamDef): string | null {
