@@ -3,7 +3,6 @@
 import type pg from 'pg'
 import { migrations } from '../../migrations/index.ts'
 import { openDatabase, supportedVersion } from '../database/database.ts'
-import { keepFolder } from '../database/history.ts'
 import { watchLocks } from '../database/lock-wait.ts'
 import { newerProgram, newerRelease, release } from '../database/release.ts'
 import { withClient } from '../database/session.ts'
@@ -28,6 +27,13 @@ export type MigrationStatus = {
   /** Comments, views, functions and grants are those of this program. */
   readonly repeatableCurrent: boolean
 }
+
+/** Stores in which folder the database lies, once an embedded Postgres is started that says it: a copied folder is another one. */
+const keepFolder = `do $$ begin
+  if exists (select from sync.log_identity where folder is null and sync.folder() is not null) then
+    update sync.log_identity set folder = sync.folder();
+  end if;
+end $$`
 
 /** Asks the catalog first: an error would end the transaction, and `to_regclass` may remember what was before a lock. */
 const tablesQuery = `select coalesce(array_agg(c.relname::text), '{}') as tables
@@ -126,7 +132,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
           }),
         )
     await makeLogMonths(database.pool)
-    await keepFolder(database.pool)
+    await database.pool.query(keepFolder)
     await database.pool.query('select company_access.notice_roles()') // also after a restore, when nothing else is missing
     if (applied.length > 0) log.info({ event: 'migrated', applied }, 'the database was brought up to date')
     return { applied }

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { requestBudgetFunction } from '../api/admission/request-budget.ts'
 import { readEndpoints, repeatsOf, streams } from '../catalog/catalog.ts'
-import { historyFunctions } from '../database/history.ts'
+import history from '../database/history.sql'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal } from '../database/sql.ts'
 import { consumerFunctions, consumersView } from '../mirror/consumers.ts'
@@ -37,7 +37,7 @@ insert into sync.reads (endpoint, same_as)
 /** Run in this order, all of them or none, in one transaction. */
 export const repeatableSteps: readonly RepeatableStep[] = [
   roles,
-  historyFunctions,
+  { name: 'history-functions', sql: history },
   partnerFunctions,
   companyAccessFunctions,
   contentFunctions,
