@@ -110,7 +110,8 @@ export function withoutLost(changes: ChangeSet, held: HeldRows): ChangeSet {
  * Holds rows until an operator decides, in the transaction that does not delete them. Rows that a refresh of one
  * record found are left to the next run.
  */
-export async function keepLost(client: PoolClient, { context, task }: TaskRun, held: HeldRows): Promise<void> {
+export async function keepLost(client: PoolClient, run: TaskRun, held: HeldRows): Promise<void> {
+  const { task } = run
   const { stream, keys, reason } = held
   if (reason === null) return await addHeld(client, task.runId, keys.map(keyText), '-infinity')
   const above = aboveOf(stream, keys)
@@ -138,8 +139,12 @@ export async function keepLost(client: PoolClient, { context, task }: TaskRun, h
   if (!isFirst) return
   // What went before there was a reason to hold it may be back as well.
   await makeDue(client, [stream.name], await aboveLostLately(client, stream))
-  context.log.warn(
-    { event: 'deletions_held', stream: stream.name, run: task.runId, missing: keys.length },
-    `${reason} Boat Mirror keeps ${what}. Review with: boat-mirror runs show ${task.runId}. Delete what is still gone with: boat-mirror runs release ${task.runId}`,
-  )
+  logHeld(run, `${reason} Boat Mirror keeps ${what}.`, { missing: keys.length })
 }
+
+/** Logs why a run holds deletions, and how to decide about them. */
+export const logHeld = ({ context, stream, task: { runId } }: TaskRun, why: string, facts: object): void =>
+  context.log.warn(
+    { event: 'deletions_held', stream: stream.name, run: runId, ...facts },
+    `${why} Review with: boat-mirror runs show ${runId}. Delete what is still gone with: boat-mirror runs release ${runId}`,
+  )

@@ -15,7 +15,7 @@ import { isInTheWay, priorities } from '../plan.ts'
 import { addCounts, noteRunError, runningRuns, startRun } from '../runs/runs.ts'
 import { heldKeys, holdDeletions, markReleased, takeBackHeld } from '../runs/sweeps.ts'
 import { addTasks } from '../runs/tasks.ts'
-import { aboveOf } from './below.ts'
+import { aboveOf, logHeld } from './below.ts'
 
 type ConfirmPayload = {
   readonly keys: readonly string[]
@@ -75,7 +75,7 @@ async function confirmTogether(
   run: TaskRun<'list'>,
   { keys, reason, all, hold = false }: ConfirmPayload & { readonly reason: string },
 ): Promise<void> {
-  const { context, task, stream, writer } = run
+  const { context, task, writer } = run
   const asked: Asked[] = []
   for await (const one of askAll(run, keys)) asked.push(one)
   const gone = keysOf(asked, 'gone')
@@ -106,17 +106,7 @@ async function confirmTogether(
       await noteRunError(client, task.runId, doubt)
     })
   else if (!allGone || hold)
-    context.log.warn(
-      {
-        event: 'deletions_held',
-        stream: stream.name,
-        run: task.runId,
-        missing: all,
-        asked: asked.length,
-        gone: gone.length,
-      },
-      `${reason} Nothing was deleted. Review with: boat-mirror runs show ${task.runId}. Delete what is still gone with: boat-mirror runs release ${task.runId}`,
-    )
+    logHeld(run, `${reason} Nothing was deleted.`, { missing: all, asked: asked.length, gone: gone.length })
   await writer.end(run)
 }
 
