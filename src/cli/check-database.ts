@@ -81,19 +81,16 @@ async function durabilityFindings({ pool }: Database): Promise<readonly Finding[
     `select name from pg_settings
      where name in ('fsync', 'full_page_writes', 'synchronous_commit') and reset_val = 'off' order by name`,
   )
-  return rows.map(({ name }) =>
-    name === 'synchronous_commit'
-      ? warn(
-          'durability',
-          `${name} is off: a crash of Postgres loses the last commits`,
-          'Boat Mirror switches it on for itself. Do the same where you enqueue changes.',
-        )
-      : warn(
-          'durability',
-          `${name} is off: a crash of the host can destroy the database`,
-          'Switch it on in postgresql.conf.',
-        ),
-  )
+  return rows.map(({ name }) => {
+    const [effect, remedy] =
+      name === 'synchronous_commit'
+        ? [
+            'of Postgres loses the last commits',
+            'Boat Mirror switches it on for itself. Do the same where you enqueue changes.',
+          ]
+        : ['of the host can destroy the database', 'Switch it on in postgresql.conf.']
+    return warn('durability', `${name} is off: a crash ${effect}`, remedy)
+  })
 }
 
 const feedFindings = async ({ pool }: Database): Promise<readonly Finding[]> =>

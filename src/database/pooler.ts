@@ -70,18 +70,14 @@ export async function assertSameDatabase(url: string, directUrl: string): Promis
   try {
     await direct.query('begin')
     await direct.query(take, [key])
-    if (await isFree(url, take, key)) throw otherDatabase(url, directUrl)
+    const look = (client: pg.Client) => client.query<{ free: boolean }>(take, [key])
+    const { rows } = await withClient(optionsOf(url), look).catch((error: unknown) => {
+      throw translateDatabaseError(error, url)
+    })
+    if (rows[0]?.free !== false) throw otherDatabase(url, directUrl)
   } finally {
     await direct.end() // and with it the transaction and its lock
   }
-}
-
-async function isFree(url: string, take: string, key: string): Promise<boolean> {
-  const look = (client: pg.Client) => client.query<{ free: boolean }>(take, [key])
-  const { rows } = await withClient(optionsOf(url), look).catch((error: unknown) => {
-    throw translateDatabaseError(error, url)
-  })
-  return rows[0]?.free !== false
 }
 
 const otherDatabase = (url: string, directUrl: string): BoatMirrorError =>

@@ -2,7 +2,7 @@
 
 import type { Config } from '../config.ts'
 import type { Queryable } from '../database/sql.ts'
-import { sqlStateOf, translateDatabaseError } from '../database/sql-states.ts'
+import { sqlStateOf } from '../database/sql-states.ts'
 import { nodeOffset, postgresZones, zoneOffset } from '../date-time.ts'
 import { BoatMirrorError } from '../errors.ts'
 
@@ -63,21 +63,17 @@ export async function followZone(db: Queryable, timeZone: string): Promise<strin
 
 /**
  * Stores TIME_ZONE and NOT_TAKING_PLACE for the report views; writes nothing when they are what they were.
- * @throws BoatMirrorError CONFIG_INVALID for a zone that Postgres does not know, DATABASE_*.
+ * @throws BoatMirrorError CONFIG_INVALID for a zone that Postgres does not know
  */
 export async function saveReportSettings(
   db: Queryable,
   { timeZone, notTakingPlace }: Pick<Config, 'timeZone' | 'notTakingPlace'>,
 ): Promise<void> {
-  try {
-    await assertTimeZone(db, timeZone)
-    await db.query(
-      `update sync.settings s set time_zone = $1, not_taking_place = n.words
-       from (select array(select report.status_word(status) from unnest($2::text[]) as given (status))) n (words)
-       where (s.time_zone, s.not_taking_place) is distinct from ($1, n.words)`,
-      [timeZone, notTakingPlace ?? []],
-    )
-  } catch (error) {
-    throw translateDatabaseError(error)
-  }
+  await assertTimeZone(db, timeZone)
+  await db.query(
+    `update sync.settings s set time_zone = $1, not_taking_place = n.words
+     from (select array(select report.status_word(status) from unnest($2::text[]) as given (status))) n (words)
+     where (s.time_zone, s.not_taking_place) is distinct from ($1, n.words)`,
+    [timeZone, notTakingPlace ?? []],
+  )
 }
