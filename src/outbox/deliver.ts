@@ -7,11 +7,10 @@ import { deadlineIn } from '../clock.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import { answersAccount } from './account.ts'
 import { nextDelayMs } from './attempts.ts'
-import { resolveFields, resolveTarget } from './change.ts'
 import type { Departure } from './dispatch.ts'
 import type { Delivery, Prepared, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
-import { awaited } from './kinds/shared.ts'
+import { awaited, withResults } from './kinds/shared.ts'
 import { errorText, gone, type Outcome, responseOf, storable } from './outcome.ts'
 import { isHashed } from './personal.ts'
 import { isAbsent } from './reads.ts'
@@ -32,13 +31,9 @@ const valuesGone =
 
 /** The request that a change would send now; the outcome if nothing is sent (conflict, gone). @throws ApiError */
 export async function prepareChange(delivery: Delivery): Promise<Prepared | Outcome> {
-  const { write, target, body, results } = delivery.change
-  if (delivery.change.veiled || isHashed(body)) return { kind: 'failed', error: valuesGone, response: null }
-  const params = resolveTarget(target, results)
-  const fields = resolveFields(body, write.body, results)
-  if (params === null || fields === null)
-    return { kind: 'failed', error: 'A change that this one refers to has no result to use here.', response: null }
-  return await kindOf(write).prepare(freshly(delivery), { params, fields })
+  const { change } = delivery
+  if (change.veiled || isHashed(change.body)) return { kind: 'failed', error: valuesGone, response: null }
+  return await withResults(change, (given) => kindOf(change.write).prepare(freshly(delivery), given))
 }
 
 /**

@@ -12,9 +12,9 @@ import { streamNamed } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
 import { keyObject } from '../mirror/diff-sql.ts'
 import { decided } from '../sync/refused-decision.ts'
-import { resolveFields, resolveTarget } from './change.ts'
 import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
+import { withResults } from './kinds/shared.ts'
 import type { Outcome } from './outcome.ts'
 import { rootOf } from './reads.ts'
 import { isUnsettled } from './states.ts'
@@ -77,13 +77,9 @@ async function knownThen(
  */
 export async function sentFormerly(delivery: Delivery): Promise<Sent | Outcome> {
   const { change } = delivery
-  const { write, evidence } = change
-  const params = resolveTarget(change.target, change.results)
-  const fields = resolveFields(change.body, write.body, change.results)
-  if (params === null || fields === null)
-    return { kind: 'failed', error: 'A change that this one refers to has no result to use here.', response: null }
-  const kind = kindOf(write)
-  const sent = await (kind.formerly ?? kind.prepare)(delivery, { params, fields })
+  const { evidence } = change
+  const kind = kindOf(change.write)
+  const sent = await withResults(change, (given) => (kind.formerly ?? kind.prepare)(delivery, given))
   if (!('evidence' in sent)) return laterInstead(sent)
   if (!kind.makesRecord) return { ...sent, evidence: { ...evidence, ...sent.evidence } }
   const { ids, isWhole } = await knownThen(delivery, sent.params, sent.evidence.ids ?? [])

@@ -6,7 +6,7 @@ import { rentals } from '../../catalog/rentals.ts'
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
 import type { MirrorWrites } from '../../mirror/rows.ts'
-import type { Change, Evidence } from '../change.ts'
+import { type Change, type Evidence, resolveFields, resolveTarget } from '../change.ts'
 import type { PushContext } from '../context.ts'
 import { isStoredAs } from '../likeness.ts'
 import { type Done, gone, leftBehind, type Outcome, resultOf, type Unseen } from '../outcome.ts'
@@ -21,6 +21,17 @@ export const unverified = 'Not read back: the API did not answer.'
 export const notTaken: Verdict = { kind: 'not' }
 export const took = (seen: Seen | null): Verdict => ({ kind: 'took', seen })
 export const one = (seen: Seen | null): Found => (seen === null ? [] : [seen])
+
+/** Prepares a change with the results of those that it refers to; the outcome where one has none. */
+export async function withResults<T>(
+  { write, target, body, results }: Change,
+  prepare: (given: Given) => Promise<T>,
+): Promise<T | Outcome> {
+  const params = resolveTarget(target, results)
+  const fields = resolveFields(body, write.body, results)
+  if (params !== null && fields !== null) return await prepare({ params, fields })
+  return { kind: 'failed', error: 'A change that this one refers to has no result to use here.', response: null }
+}
 
 /** The body of a create, an add or an assignment. It omits null, because there is no value yet to clear. */
 export function creationBody(write: WriteDef, fields: Readonly<JsonObject>): JsonObject {
