@@ -136,25 +136,16 @@ export type NewRefresh = {
 }
 
 /** Refreshes without streams to read, oldest first. */
-export const newRefreshes = (db: Queryable): Promise<readonly NewRefresh[]> =>
-  on(db)
-    .selectFrom('sync.requests as q')
-    .select(['q.id', 'q.stream', 'q.record_key as key'])
-    .select(
-      sql<boolean>`exists (select from sync.streams p where p.stream = q.stream and p.paused_by is not null)`.as(
-        'isPaused',
-      ),
-    )
-    .$narrowType<{ stream: string }>()
-    .where('q.stream', 'is not', null)
-    .where('q.finished_at', 'is', null)
-    .where((eb) =>
-      eb.not(
-        eb.exists(eb.selectFrom('sync.request_streams as s').select('s.stream').whereRef('s.request_id', '=', 'q.id')),
-      ),
-    )
-    .orderBy('q.id')
-    .execute()
+export async function newRefreshes(db: Queryable): Promise<readonly NewRefresh[]> {
+  const { rows } = await db.query<NewRefresh>(
+    `select q.id, q.stream, q.record_key as key,
+       exists (select from sync.streams p where p.stream = q.stream and p.paused_by is not null) as "isPaused"
+     from sync.requests q
+     where q.stream is not null and q.finished_at is null
+       and not exists (select from sync.request_streams s where s.request_id = q.id) order by q.id`,
+  )
+  return rows
+}
 
 /** Records what a request reads. `runId`: the run that already reads it. */
 export async function addRequestStreams(

@@ -2,7 +2,7 @@
 
 import { sql } from 'kysely'
 import type { Turn } from '../../catalog/turns.ts'
-import { now, on, type Queryable } from '../../database/sql.ts'
+import { on, type Queryable } from '../../database/sql.ts'
 import type { RunStatus } from '../runs/runs.ts'
 
 /** One stream of an open request, with the state of its run. */
@@ -85,27 +85,11 @@ export async function dropPaused(db: Queryable): Promise<void> {
 
 /** Ends the requests whose runs have all ended; a refresh that is not claimed yet has none. */
 export async function finishRequests(db: Queryable): Promise<void> {
-  await on(db)
-    .updateTable('sync.requests as q')
-    .set({ finished_at: now })
-    .where('finished_at', 'is', null)
-    .where((eb) =>
-      eb.or([
-        eb('q.stream', 'is', null),
-        eb.exists(eb.selectFrom('sync.request_streams as p').select('p.stream').whereRef('p.request_id', '=', 'q.id')),
-      ]),
-    )
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom('sync.request_streams as s')
-            .leftJoin('sync.runs as r', 'r.id', 's.run_id')
-            .select('s.stream')
-            .whereRef('s.request_id', '=', 'q.id')
-            .where((e) => e.or([e('r.id', 'is', null), e('r.status', '=', 'running')])),
-        ),
-      ),
-    )
-    .execute()
+  await db.query(
+    `update sync.requests q set finished_at = clock_timestamp()
+     where q.finished_at is null
+       and (q.stream is null or exists (select from sync.request_streams p where p.request_id = q.id))
+       and not exists (select from sync.request_streams s left join sync.runs r on r.id = s.run_id
+         where s.request_id = q.id and (r.id is null or r.status = 'running'))`,
+  )
 }

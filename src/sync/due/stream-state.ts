@@ -188,35 +188,18 @@ export type FailingHotRuns = {
 
 /** Streams whose last hot runs of a day all failed; one that goes well ends it. */
 export async function failingHotRuns(db: Queryable): Promise<readonly FailingHotRuns[]> {
-  return await on(db)
-    .selectFrom('sync.streams as s')
-    .innerJoinLateral(
-      (q) =>
-        q
-          .selectFrom((last) =>
-            last
-              .selectFrom('sync.runs')
-              .select(['id', 'status', 'error'])
-              .whereRef('stream', '=', 's.stream')
-              .where('hot', '=', true)
-              .where('finished_at', '>', inMs(-86_400_000))
-              .orderBy('id', 'desc')
-              .limit(failuresToReport)
-              .as('l'),
-          )
-          .select(({ fn }) => [
-            fn.max('l.id').as('id'),
-            sql<string | null>`(array_agg(l.error order by l.id desc))[1]`.as('error'),
-          ])
-          .having(sql<boolean>`count(*) filter (where l.status in ('failed', 'partial')) = ${failuresToReport}`)
-          .as('f'),
-      (join) => join.onTrue(),
-    )
-    .select((eb) => ['s.stream', eb.cast<number>('f.id', 'float8').as('runId'), 'f.error'])
-    .where('s.hot_interval_s', 'is not', null)
-    .where('s.paused_by', 'is', null)
-    .orderBy('s.stream')
-    .execute()
+  const { rows } = await db.query<FailingHotRuns>(
+    `select s.stream, f.id::float8 as "runId", f.error
+     from sync.streams s cross join lateral (
+       select max(l.id) as id, (array_agg(l.error order by l.id desc))[1] as error
+       from (select r.id, r.status, r.error from sync.runs r
+         where r.stream = s.stream and r.hot and r.finished_at > clock_timestamp() - interval '1 day'
+         order by r.id desc limit $1) l
+       having count(*) filter (where l.status in ('failed', 'partial')) = $1) f
+     where s.hot_interval_s is not null and s.paused_by is null order by s.stream`,
+    [failuresToReport],
+  )
+  return rows
 }
 
 /** Makes the turns due that follow from changed rows of a stream. */

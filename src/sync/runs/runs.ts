@@ -15,21 +15,6 @@ export type RunStatus = RunRow['status']
 /** What is said to have started the runs of a refresh. */
 export const refreshTrigger = 'refresh'
 
-export type RunCounts = {
-  readonly pages: number
-  readonly requests: number
-  readonly retries: number
-  readonly read: number
-  readonly inserted: number
-  readonly updated: number
-  readonly unchanged: number
-  readonly deleted: number
-  readonly quarantined: number
-  readonly held: number
-  readonly bytes: number
-  readonly unexpected: number
-}
-
 /** What is counted of a run, by its columns. */
 export const countNames = [
   'pages',
@@ -45,6 +30,8 @@ export const countNames = [
   'bytes',
   'unexpected',
 ] as const
+
+export type RunCounts = Readonly<Record<(typeof countNames)[number], number>>
 
 export type Run = Readonly<Omit<RunRow, 'warnings'>> & { readonly warnings: readonly string[] }
 
@@ -142,58 +129,29 @@ export async function markSwept(db: Queryable, runId: string, total: number | nu
     .execute()
 }
 
+type IdleRun = {
+  readonly id: string
+  readonly stream: string
+  readonly held: number
+  readonly error: string | null
+  readonly read: number
+  readonly failedKinds: readonly string[]
+  readonly failure: string | null
+  /** It found rows missing below records, and has not decided about them. */
+  readonly isUndecided: boolean
+}
+
 /** Running runs without an open task, with what decides their status. */
-export async function idleRuns(db: Queryable): Promise<
-  readonly {
-    readonly id: string
-    readonly stream: string
-    readonly held: number
-    readonly error: string | null
-    readonly read: number
-    readonly failedKinds: readonly string[]
-    readonly failure: string | null
-    /** It found rows missing below records, and has not decided about them. */
-    readonly isUndecided: boolean
-  }[]
-> {
-  const rows = await on(db)
-    .selectFrom('sync.runs as r')
-    .leftJoinLateral(
-      (q) =>
-        q
-          .selectFrom('sync.tasks as t')
-          .select((eb) => eb.fn.min('t.error').as('failure'))
-          .select(sql<string[] | null>`array_agg(distinct t.kind)`.as('kinds'))
-          .whereRef('t.run_id', '=', 'r.id')
-          .where('t.status', '=', 'failed')
-          .as('f'),
-      (join) => join.onTrue(),
-    )
-    .select(['r.id', 'r.stream', 'r.held', 'r.error', 'r.read', 'f.kinds', 'f.failure'])
-    .select(
-      sql<boolean>`exists (select from sync.held h where h.run_id = r.id and h.released_at = '-infinity')`.as(
-        'isUndecided',
-      ),
-    )
-    .where('r.status', '=', 'running')
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom('sync.tasks as t')
-            .select('t.id')
-            .whereRef('t.run_id', '=', 'r.id')
-            .where('t.status', 'in', ['waiting', 'running']),
-        ),
-      ),
-    )
-    .execute()
-  return rows.map(({ kinds, held, read, ...run }) => ({
-    ...run,
-    held: Number(held),
-    read: Number(read),
-    failedKinds: kinds ?? [],
-  }))
+export async function idleRuns(db: Queryable): Promise<readonly IdleRun[]> {
+  const { rows } = await db.query<IdleRun>(
+    `select r.id, r.stream, r.held::float8 as held, r.error, r.read::float8 as read, f.failure, coalesce(f.kinds, '{}') as "failedKinds",
+       exists (select from sync.held h where h.run_id = r.id and h.released_at = '-infinity') as "isUndecided"
+     from sync.runs r cross join lateral (select min(t.error) as failure, array_agg(distinct t.kind) as kinds
+       from sync.tasks t where t.run_id = r.id and t.status = 'failed') f
+     where r.status = 'running'
+       and not exists (select from sync.tasks t where t.run_id = r.id and t.status in ('waiting', 'running'))`,
+  )
+  return rows
 }
 
 /** Ends a run and brings its stream's state up to date. */

@@ -160,30 +160,16 @@ export async function takeWakeable(
   db: Queryable,
   limit: number,
 ): Promise<readonly { id: string; fence: string; priority: number }[]> {
-  return await on(db)
-    .with('woken', (q) =>
-      q
-        .updateTable('sync.tasks')
-        .set({ woken_at: now })
-        .where('id', 'in', (open) =>
-          open
-            .selectFrom('sync.tasks')
-            .select('id')
-            .where(claimable())
-            .where((eb) => eb.or([eb('woken_at', 'is', null), eb('woken_at', '<', inMs(-5_000))]))
-            .orderBy('priority')
-            .orderBy('id')
-            .limit(limit)
-            .forUpdate()
-            .skipLocked(),
-        )
-        .returning(['id', 'fence', 'priority']),
-    )
-    .selectFrom('woken')
-    .selectAll()
-    .orderBy('priority')
-    .orderBy('id') // a plan puts first what is of use first
-    .execute()
+  const { rows } = await db.query<{ id: string; fence: string; priority: number }>(
+    `with woken as (
+       update sync.tasks set woken_at = clock_timestamp() where id in (select id from sync.tasks
+         where ${claimableSql()} and (woken_at is null or woken_at < clock_timestamp() - interval '5 s')
+         order by priority, id limit $1 for update skip locked)
+       returning id, fence, priority)
+     select * from woken order by priority, id`, // a plan puts first what is of use first
+    [limit],
+  )
+  return rows
 }
 
 /** Tasks that could have been claimed for this long, most urgent first: their wake-ups did not arrive. */
