@@ -223,10 +223,14 @@ export async function tidy(db: Queryable): Promise<number> {
   return rows[0]?.expired ?? 0
 }
 
-/** The earliest time at which a change may be claimed or expires; null when that needs a decision or another change. */
+/**
+ * The earliest time at which a change may be claimed or expires; null when that needs a decision or another change. `offset 0` makes
+ * Postgres sort first, so that it asks whose turn it is only until one has it, not of each of 10,000 queued changes.
+ */
 export async function nextDueAt(db: Queryable): Promise<Date | null> {
   const { rows } = await db.query<{ due: Date | null }>(`select least(
-    (select min(greatest(q.next_attempt_at, q.lease_until)) from outbox.queue q where ${any} and ${itsTurn}),
+    (select q.at from (select q.id, q.aggregate, q.status, q.epoch, q.enqueued_by, greatest(q.next_attempt_at, q.lease_until) as at
+        from outbox.queue q where ${any} order by at offset 0) q where ${itsTurn} limit 1),
     (select min(q.expires_at) from outbox.queue q where q.expires_at is not null and ${inStates('q.status', 'waiting')}),
     case when ${isChangeDecisionOpen} then clock_timestamp() end
   ) as due`)

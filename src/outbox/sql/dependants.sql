@@ -113,7 +113,10 @@ begin
   if exists (select from outbox.dependencies d where d.depends_on = done_change) then
     perform outbox.revive_dependants(done_change);
   end if;
-  perform outbox.end_erased(array[done_change]);
+  -- Nearly always nobody is: to find that out costs more than all of the above.
+  if belongs_to like 'user:%' or exists (select from sync.erased) then
+    perform outbox.end_erased(array[done_change]);
+  end if;
   perform pg_notify('boat_mirror_settled', done_change::text);
 end $$;
 comment on function outbox.after_done(bigint, text, text, text, text, int) is
