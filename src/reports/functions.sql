@@ -3,16 +3,39 @@
 -- A currency comes as text or as an object. The planner inlines these functions: their bodies are parsed here and need no search path.
 create or replace function report.currency_code(currency jsonb) returns text
 language sql immutable parallel safe
-return nullif(upper(btrim(case jsonb_typeof(currency) when 'string' then currency #>> '{}'
-    when 'object' then coalesce(currency ->> 'code', currency ->> 'iso', currency ->> 'id') end) collate "C"), '');
+return nullif(upper(btrim(coalesce(currency ->> 'code', currency ->> 'iso', currency ->> 'id',
+    case when jsonb_typeof(currency) = 'string' then currency #>> '{}' end)) collate "C"), '');
 comment on function report.currency_code(jsonb) is
   'Returns the code of a currency that is a text, or an object with code, iso or id, in capitals. Null for anything else.';
 
+-- The usual ones are in this form already: to see that takes a fifth of the time.
 create or replace function report.status_word(status text) returns text
 language sql immutable parallel safe
-return replace(translate(upper(btrim(status) collate "C"), '- ', '__'), 'CANCELLED', 'CANCELED');
+return case when status in ('VALIDATED', 'PENDING', 'CANCELED_BY_CLIENT', 'CANCELED_BAD_WEATHER', 'CANCELED_PAYMENT') then status
+  else replace(translate(upper(btrim(status) collate "C"), '- ', '__'), 'CANCELLED', 'CANCELED') end;
 comment on function report.status_word(text) is
   'Returns a status as the views compare it: in capitals, with _ for - and spaces, and CANCELED for CANCELLED.';
+
+-- What few rentals need is looked up by these. With their owner's rights, as views have them.
+create or replace function report.currencies_of(rental bigint) returns text[]
+language sql stable parallel safe security definer set search_path = pg_catalog, pg_temp
+as $$
+  select array(select p.currency from {{named_currencies}} p where p.rental_id = rental and p.currency is not null
+    union select report.currency_code(r.deposit_currency) from mirror.rentals r where r.id = rental and report.currency_code(r.deposit_currency) is not null
+    order by 1)
+$$;
+comment on function report.currencies_of(bigint) is
+  'Returns every currency that the payments, the options and the deposit of a rental name.';
+
+create or replace function report.paid_in_lines(rental bigint) returns numeric
+language sql stable parallel safe security definer set search_path = pg_catalog, pg_temp
+as $$
+  select case when count(*) = count(l.price) and cardinality(report.currencies_of(rental)) < 2 and exists (select from sync.records d
+      where d.stream = 'rental_payments' and d.key = rental::text and d.detail_read_at is not null) then coalesce(sum(l.price), 0) end
+  from mirror.rental_payments l where l.rental_id = rental and l._deleted_at is null
+$$;
+comment on function report.paid_in_lines(bigint) is
+  'Returns the sum of the payment lines of a rental. Null, unknown: they were not read, one has no amount, or several currencies are named.';
 
 -- `current_date` is that of the connection's zone. With its owner's rights, as views have them.
 create or replace function report.today() returns date

@@ -1,16 +1,14 @@
 // The report views that add rentals up: revenue and cancellations, by company, month and currency.
 
 import type { ReportView } from './pieces.ts'
-import { agreedCurrency, currencyNote, dayNote, localTime, moneyFacts, moneyLines, paidInLines } from './pieces.ts'
+import { agreedCurrency, currencies, currencyNote, dayNote, localTime, namedCurrencies, paid } from './pieces.ts'
 import { isCanceled, isPending } from './rentals.ts'
 
 /** All live rentals but PENDING ones with what they are added up by, before names are looked up. */
-const counted = `(select r.*, ${agreedCurrency} as currency, coalesce(r.said_paid, ${paidInLines}) as total_paid
-  from (select r.id, r.company_id, r.status, ${isCanceled} as canceled, date_trunc('month', ${localTime('departure')})::date as month,
-      r.total_to_pay, r.total_paid as said_paid, r.rental_price, r.discount_price, r.commission_price, ${moneyFacts}
-    from mirror.rentals r left join ${moneyLines} p on p.rental_id = r.id
-    where r._deleted_at is null and not ${isPending} group by r.id) r
-  cross join lateral (select r.currencies, r.is_partly, r.in_lines) m)`
+const counted = `(select r.company_id, r.status, ${isCanceled} as canceled, date_trunc('month', ${localTime('departure')})::date as month,
+    ${currencies} as currencies, ${paid} as total_paid, r.total_to_pay, r.rental_price, r.discount_price, r.commission_price
+  from mirror.rentals r left join ${namedCurrencies} p on p.rental_id = r.id
+  where r._deleted_at is null and not ${isPending} group by r.id)`
 
 const dimensions: ReportView['columns'] = {
   company_id: ['g.company_id', 'mirror.companies.id; null until the resource of the rental has been read.'],
@@ -19,7 +17,7 @@ const dimensions: ReportView['columns'] = {
 }
 
 const currency: ReportView['columns'][string] = [
-  'g.currency',
+  agreedCurrency('g'),
   'Currency of the sums; amounts of different currencies, or of different sets of them, are never added.',
 ]
 
@@ -47,10 +45,10 @@ export const revenue: ReportView = {
     commission_price: ['g.commission_price', 'Sum of the commissions.'],
     ...unsure,
   },
-  source: `from (select r.company_id, r.month, r.currency, r.currencies, count(*) as rentals,
+  source: `from (select r.company_id, r.month, r.currencies, count(*) as rentals,
     sum(r.total_to_pay - r.total_paid) as balance, ${paidUnknown},
     ${sums('total_to_pay', 'total_paid', 'rental_price', 'discount_price', 'commission_price')}
-  from ${counted} r where not r.canceled group by 1, 2, 3, 4) g
+  from ${counted} r where not r.canceled group by 1, 2, 3) g
   left join mirror.companies c on c.id = g.company_id`,
   orderBy: 'company_name, company_id, month, currency, currencies',
 }
@@ -78,10 +76,10 @@ export const cancellations: ReportView = {
     total_paid: ['g.total_paid', 'Sum of the amounts paid all the same.'],
     ...unsure,
   },
-  source: `from (select r.company_id, r.month, r.canceled, r.currency, r.currencies, case when r.canceled then r.status end as status,
+  source: `from (select r.company_id, r.month, r.canceled, r.currencies, case when r.canceled then r.status end as status,
     count(*) as rentals, ${paidUnknown}, sum(count(*)) over (partition by r.company_id, r.month) as all_rentals,
     ${sums('total_to_pay', 'total_paid')}
-  from ${counted} r group by 1, 2, 3, 4, 5, 6) g
+  from ${counted} r group by 1, 2, 3, 4, 5) g
   left join mirror.companies c on c.id = g.company_id
 where g.canceled`,
   orderBy: 'company_name, company_id, month, status, currency, currencies',

@@ -26,7 +26,7 @@ with blocks as materialized (
       r.arrival_datetime at time zone {{time_zone}})) over (partition by b.company_id) as is_elsewhere
   from mirror.rentals r join mirror.resources b on b.id = r.resource_id
   where r._deleted_at is null and r.departure_datetime is not null and not {{is_canceled}} and not {{is_fleet}}
-    and greatest(r.departure_datetime, r.arrival_datetime) >= (select at from first)
+    and (r.departure_datetime >= (select at from first) or r.arrival_datetime >= (select at from first))
 ), clocks as (
   -- The clock that gives the day of a rental, and the one that gives the day of a block; null: the rental's own.
   select min(clock) as clock, reads, writes

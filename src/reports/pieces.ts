@@ -22,40 +22,31 @@ export const localTime = (event: 'departure' | 'arrival'): string =>
 /** The day of it, as `date`. */
 export const localDay = (event: 'departure' | 'arrival'): string => `(${localTime(event)})::date`
 
-/** What speaks of the money of rentals (alias `p`): their payment lines, and the currencies that their options name. */
-export const moneyLines = `(select l.rental_id, report.currency_code(l.currency) as currency, l.price, true as is_payment
+/** What payment lines and options say of the currency of their rental (alias `p`). */
+export const namedCurrencies = `(select l.rental_id, report.currency_code(l.currency) collate "C" as currency
     from mirror.rental_payments l where l._deleted_at is null
     union all
-    select o.rental_id, report.currency_code(c.named), null, false
+    select o.rental_id, report.currency_code(c.named) collate "C"
     from mirror.rental_options o cross join lateral jsonb_path_query(o._payload, '$.**.currency') c (named)
     where o._deleted_at is null)`
 
-const deposit = 'report.currency_code(r.deposit_currency)'
+const deposit = `(report.currency_code(r.deposit_currency) collate "C")`
 
-/**
- * Aggregates over the lines of a rental (alias `r`): what payments, options and deposit name, and what was paid. The usual single
- * currency needs no sorting.
- */
-export const moneyFacts = `case when least(min(p.currency), ${deposit}) = greatest(max(p.currency), ${deposit})
-      then array[least(min(p.currency), ${deposit})]
-      else array(select distinct c.code collate "C" from unnest(array_agg(p.currency) || ${deposit}) c (code)
-        where c.code is not null order by 1) end as currencies,
-    bool_or(p.is_payment and p.price is null) as is_partly, coalesce(sum(p.price), 0) as in_lines`
+/** An aggregate over what is named (`p`) for a rental (`r`) with its deposit. One currency, the usual case, needs no list. */
+export const currencies = `case when min(p.currency) is null then array_remove(array[${deposit}], null)
+      when min(p.currency) = max(p.currency) and coalesce(${deposit}, min(p.currency)) = min(p.currency) then array[min(p.currency)]
+      else report.currencies_of(r.id) end`
 
-/** The facts of the rental `r` alone: those of all would cost the rentals of one company as much as all rentals. */
-const factsByKey = `(select ${moneyFacts} from ${moneyLines} p where p.rental_id = r.id)`
+/** A from-item `m` with the currencies of each rental `r`, looked up by its key. Postgres skips it in a query that uses none. */
+export const joinCurrencies = `left join lateral (select ${currencies} as currencies
+    from ${namedCurrencies} p where p.rental_id = r.id) m on true`
 
-/** A from-item `m` with the facts of each rental `r`; Postgres skips it in a query that uses none. */
-export const joinFacts = `left join lateral ${factsByKey} m on true`
+/** The one of `currencies` (by its alias), if there is one. */
+export const agreedCurrency = (alias: string): string =>
+  `case when cardinality(${alias}.currencies) = 1 then ${alias}.currencies[1] end`
 
-export const agreedCurrency = 'case when cardinality(m.currencies) = 1 then m.currencies[1] end'
-
-/** What the lines come to: unknown until they were read, where one has no amount, and where several currencies are named. */
-export const paidInLines = `case when cardinality(m.currencies) < 2 and m.is_partly is not true and exists (select from sync.records d
-    where d.stream = 'rental_payments' and d.key = r.id::text and d.detail_read_at is not null) then m.in_lines end`
-
-/** What is paid of the rental `r`: what its record says, else what its lines come to, which is looked up only then. */
-export const paid = `coalesce(r.total_paid, (select ${paidInLines} from ${factsByKey} m))`
+/** What is paid of the rental `r`: what its record says, else what its lines come to. */
+export const paid = 'coalesce(r.total_paid, report.paid_in_lines(r.id))'
 
 /** What every comment of a view with money says. */
 export const currencyNote =

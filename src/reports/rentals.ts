@@ -4,7 +4,7 @@ import {
   agreedCurrency,
   currencyNote,
   dayNote,
-  joinFacts,
+  joinCurrencies,
   localDay,
   localTime,
   paid,
@@ -19,11 +19,13 @@ const word = "coalesce(report.status_word(r.status), '')"
 /** True for a rental that is an option which expires after 15 minutes. */
 export const isPending = `${word} = 'PENDING'`
 
+const isNamed = (statuses: string): string => `${word} = any ((select ${statuses} from sync.settings s)::text[])`
+
 /** True for a cancelled rental, and for one with a status of NOT_TAKING_PLACE. */
-export const isCanceled = `(${word} like 'CANCELED%' or ${word} = any ((select s.not_taking_place from sync.settings s)::text[]))`
+export const isCanceled = `(${word} like 'CANCELED%' or ${isNamed('s.not_taking_place')})`
 
 /** True for a rental that takes place: neither cancelled nor an option. */
-export const takesPlace = `not (${isCanceled} or ${isPending})`
+export const takesPlace = `not (${word} like 'CANCELED%' or ${isNamed(`s.not_taking_place || '{PENDING}'`)})`
 
 export const rentals: ReportView = {
   name: 'rentals',
@@ -54,7 +56,7 @@ export const rentals: ReportView = {
     user_id: ['r.user_id', 'mirror.users.id: the customer, by number only.'],
     crew_adults: ['r.crew_adults', 'Adults.'],
     crew_children: ['r.crew_children', 'Children.'],
-    currency: [agreedCurrency, 'Currency of all prices of the row, if known.'],
+    currency: [agreedCurrency('m'), 'Currency of all prices of the row, if known.'],
     rental_price: [
       'r.rental_price',
       "Price of the rental without products; the API's documentation does not say whether before or after the discount; in the sandbox before.",
@@ -82,7 +84,7 @@ export const rentals: ReportView = {
     ],
   },
   source: `from mirror.rentals r
-  ${joinFacts}
+  ${joinCurrencies}
   left join mirror.resources b on b.id = r.resource_id
   left join mirror.companies c on c.id = r.company_id
   left join mirror.harbours dh on dh.id = r.departure_harbour_id

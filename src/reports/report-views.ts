@@ -7,7 +7,7 @@ import { freshness, freshnessHistory } from './freshness.ts'
 import functions from './functions.sql'
 import { cancellations, revenue } from './money.ts'
 import { blocksFunction, overlaps } from './overlaps.ts'
-import { type ReportView, today } from './pieces.ts'
+import { namedCurrencies, type ReportView, today } from './pieces.ts'
 import { balances, departures, rentals } from './rentals.ts'
 
 /** Every view of schema report. */
@@ -28,7 +28,7 @@ export const reportViews: readonly ReportView[] = [
 /** Functions that the views call. */
 export const reportFunctions: RepeatableStep = {
   name: 'report-functions',
-  sql: `${fillSql(functions, { today })}\n${blocksFunction}`,
+  sql: `${fillSql(functions, { today, named_currencies: namedCurrencies })}\n${blocksFunction}`,
 }
 
 /**

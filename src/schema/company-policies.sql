@@ -41,6 +41,8 @@ begin
   end loop;
   alter function report.calendar(date, date) owner to boat_mirror_views;
   alter function report.blocks() owner to boat_mirror_views;
+  alter function report.currencies_of(bigint) owner to boat_mirror_views;
+  alter function report.paid_in_lines(bigint) owner to boat_mirror_views;
   revoke create on schema mirror, mirror_views, live, report from boat_mirror_views;
 exception when insufficient_privilege then
   if company_access.restricts() then
