@@ -12,6 +12,12 @@ import policies from './company-policies.sql'
 import { openState } from './roles.ts'
 import { liveViews, readerViews } from './table-views.ts'
 
+const unrestricted = '(select company_access.unrestricted_role()) is not null'
+
+/** Of which rentals the payment lines were read: the views of money ask. */
+const linesRead = `${unrestricted} or stream = 'rental_payments'
+  and exists (select from company_access.visible_rentals v where v.key::text = records.key)`
+
 /**
  * SQL: whether the caller may see a row; null: rows of this stream belong to no company. Rows below a record are
  * looked up by key for a few rows and by a hash of all keys for many, as the planner decides.
@@ -19,7 +25,6 @@ import { liveViews, readerViews } from './table-views.ts'
 function condition(stream: StreamDef): string | null {
   const told = companyStreamOf(stream)
   if (told === undefined) return null
-  const unrestricted = '(select company_access.unrestricted_role()) is not null'
   if (told === stream)
     // What comes second is asked only about rows of other companies: for a restricted role that reads one of its records, the
     // companies are looked up once.
@@ -34,6 +39,7 @@ const rules: readonly (readonly [string, string, string])[] = [
     .filter((stream) => !isOfPerson(stream))
     .map((stream): readonly [string, string, string] => ['mirror', stream.name, condition(stream) ?? 'true']),
   ...openState.map((name): readonly [string, string, string] => ['sync', name, 'true']),
+  ['sync', 'records', linesRead],
   ['sync', 'fleets', condition(streamNamed('resource_slots')) ?? 'true'],
 ]
 

@@ -24,7 +24,11 @@ beforeAll(async () => {
     create role ${free} nologin in role boat_mirror_partner`)
   await mirror.write({ tables: streams.map((stream) => tableOf(stream.name, 1, rowsOf(stream))) })
   await mirror.all(
-    `update mirror.rentals set resource_id = 'r' || (id / 10), company_id = case when id < 30 then id / 10 end`,
+    `update mirror.rentals set resource_id = 'r' || (id / 10), company_id = case when id < 30 then id / 10 end, total_paid = null`,
+  )
+  await mirror.all(
+    `update mirror.rental_payments set currency = '"EUR"';
+     insert into sync.records (stream, key, detail_read_at) select 'rental_payments', unnest('{10,20}'::text[]), now()`,
   )
   await mirror.all(
     `insert into sync.quarantine (stream, key, endpoint, payload, reason) values ('rentals', '20', 'GET', '{}', 'no')`,
@@ -132,7 +136,8 @@ describe('each table and view of a restricted role', () => {
       'traffic',
       'row_changes',
     ]
-    const alsoOpen = ['gate', 'pinned', 'repeatable', 'migrations']
+    const alsoOpen = ['gate', 'pinned', 'repeatable', 'migrations', 'records']
+    expect((seen['sync.records'] as { key: string }[]).map(({ key }) => key)).toEqual(['10'])
     for (const { schema, name } of found) {
       const where = `${schema}.${name}`
       // An empty view answers so before it checks the role.
@@ -203,6 +208,10 @@ describe('each function of a restricted role', () => {
     [`outbox.enqueue('rental.delete', '{"rentalId": 20}')`, denied],
     [`report.calendar('2026-01-01', '2026-01-02')`, 2],
     [`report.blocks()`, 2],
+    [`report.currencies_of(10) c where c = '{EUR}'`, 1],
+    [`report.currencies_of(20) c where c <> '{}'`, 0],
+    [`report.paid_in_lines(10) p where p = 10`, 1],
+    [`report.paid_in_lines(20) p where p is not null`, 0],
     [`report.today()`, 1],
     [`mirror.feed_epoch()`, 1],
     [`sync.history()`, 1],
