@@ -3,7 +3,6 @@
 
 import type { PoolClient } from 'pg'
 import { keyParts } from '../../catalog/keys.ts'
-import { stringifyJson } from '../../json/plain.ts'
 import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type Reading, type TaskRun } from '../context.ts'
@@ -13,7 +12,7 @@ import { readSingleRecord } from '../details/single.ts'
 import { judgeLeftOut } from '../lists/windows.ts'
 import { isInTheWay, priorities } from '../plan.ts'
 import { addCounts, noteRunError, runningRuns, startRun } from '../runs/runs.ts'
-import { heldKeys, holdDeletions, markReleased, takeBackHeld } from '../runs/sweeps.ts'
+import { addToPlan, heldKeys, holdDeletions, markReleased, takeBackHeld } from '../runs/sweeps.ts'
 import { addTasks } from '../runs/tasks.ts'
 import { aboveOf, logHeld } from './below.ts'
 
@@ -83,20 +82,18 @@ async function confirmTogether(
   const deleted = allGone && !hold ? [goneFound(run, asked)] : []
   await writer.commit(run, changeSet([...asked.map(({ found }) => found), ...deleted]), {
     also: async (client) => {
-      if (!allGone && !hold) {
+      if (allGone && !hold) return
+      if (!hold) {
         await holdDeletions(client, task.runId, [gone], { reason, missing: all })
         await addCounts(client, task.runId, { held: all })
       }
-      await client.query(`update sync.runs set plan = coalesce(plan, '{}') || $2::jsonb where id = $1 and held > 0`, [
-        task.runId,
-        stringifyJson({
-          asked: asked.length,
-          gone: gone.length,
-          stillThere: keysOf(asked, 'there').length,
-          notAnswered: keysOf(asked, 'failed').length,
-          sample: asked.slice(0, 20).map(({ key, kind }) => ({ key, answer: kind })),
-        }),
-      ])
+      await addToPlan(client, task.runId, {
+        asked: asked.length,
+        gone: gone.length,
+        stillThere: keysOf(asked, 'there').length,
+        notAnswered: keysOf(asked, 'failed').length,
+        sample: asked.slice(0, 20).map(({ key, kind }) => ({ key, answer: kind })),
+      })
     },
   })
   const doubt = await judgeLeftOut(run, keysOf(asked, 'there'))

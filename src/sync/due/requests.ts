@@ -30,18 +30,13 @@ export async function createRequest(
   db: Queryable,
   { trigger, streams, full, hot = false }: RequestedSync,
 ): Promise<string> {
-  const { id } = await on(db)
-    .with('r', (q) => q.insertInto('sync.requests').values({ trigger, full_read: full, hot }).returning('id'))
-    .with('s', (q) =>
-      q
-        .insertInto('sync.request_streams')
-        .columns(['request_id', 'stream'])
-        .expression(q.selectFrom('r').select(['r.id', sql<string>`unnest(${streams}::text[])`.as('stream')])),
-    )
-    .selectFrom('r')
-    .select('id')
-    .executeTakeFirstOrThrow()
-  return id
+  const { rows } = await db.query<{ id: string }>(
+    `with r as (insert into sync.requests (trigger, full_read, hot) values ($1, $2, $3) returning id),
+       s as (insert into sync.request_streams (request_id, stream) select r.id, unnest($4::text[]) from r)
+     select id from r`,
+    [trigger, full, hot, streams],
+  )
+  return String(rows[0]?.id)
 }
 
 /** True when an open request already waits to start this run. */

@@ -118,22 +118,13 @@ export async function inheritFreshness(db: Queryable, stream: string, parent: st
 
 /** Average requests of the last ten runs within a week: what a turn costs, by its name. */
 export async function turnCosts(db: Queryable): Promise<ReadonlyMap<string, number>> {
-  const rows = await on(db)
-    .selectFrom((q) =>
-      q
-        .selectFrom('sync.runs')
-        .select(['stream', 'hot', 'requests'])
-        .select(sql<string>`row_number() over (partition by stream, hot order by id desc)`.as('recent'))
-        .where('status', 'in', ['done', 'partial', 'held'])
-        .where('trigger', '=', 'schedule')
-        .where('started_at', '>', sql<Date>`now() - interval '7 days'`)
-        .as('r'),
-    )
-    .select(['stream', 'hot'])
-    .select(sql<number>`avg(requests)::float8`.as('cost'))
-    .where('recent', '<=', '10')
-    .groupBy(['stream', 'hot'])
-    .execute()
+  const { rows } = await db.query<Turn & { cost: number }>(
+    `select stream, hot, avg(requests)::float8 as cost
+     from (select stream, hot, requests, row_number() over (partition by stream, hot order by id desc) as recent
+       from sync.runs where status in ('done', 'partial', 'held') and trigger = 'schedule'
+         and started_at > now() - interval '7 days') r
+     where recent <= 10 group by stream, hot`,
+  )
   return new Map(rows.map((row) => [turnName(row), row.cost]))
 }
 
@@ -161,18 +152,13 @@ export type UnexpectedShare = { readonly stream: string; readonly share: number 
 
 /** Streams of whose details, as the schedule read them within a week, too many had changed although nothing had made them due. */
 export async function unexpectedShares(db: Queryable): Promise<readonly UnexpectedShare[]> {
-  return await on(db)
-    .selectFrom('sync.runs')
-    .select('stream')
-    .select(sql<number>`sum(unexpected)::float8 / sum(total)::float8`.as('share'))
-    .where('trigger', '=', 'schedule')
-    .where('hot', '=', false)
-    .where('started_at', '>', inMs(-7 * 86_400_000))
-    .groupBy('stream')
-    .having(sql<number>`sum(total)`, '>=', readsToDecide)
-    .having(sql<boolean>`sum(unexpected) > sum(total) * ${unexpectedAllowed}::float8`)
-    .orderBy('stream')
-    .execute()
+  const { rows } = await db.query<UnexpectedShare>(
+    `select stream, sum(unexpected)::float8 / sum(total)::float8 as share
+     from sync.runs where trigger = 'schedule' and not hot and started_at > clock_timestamp() - interval '7 days'
+     group by stream having sum(total) >= $1 and sum(unexpected) > sum(total) * $2::float8 order by stream`,
+    [readsToDecide, unexpectedAllowed],
+  )
+  return rows
 }
 
 /** Consecutive failures of hot runs: this many are not an accident. */

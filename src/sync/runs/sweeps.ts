@@ -1,6 +1,5 @@
 // The pages of sweeps, and the held deletions.
 
-import { sql } from 'kysely'
 import { now, on, type Queryable } from '../../database/sql.ts'
 import { stringifyJson } from '../../json/plain.ts'
 import type { KeyPortions } from './sweep-ranges.ts'
@@ -80,11 +79,13 @@ export async function holdBelow(
 /** Holds deletions back until an operator decides; keys come in portions, and the plan is what the operator reads. */
 export async function holdDeletions(db: Queryable, runId: string, keys: KeyPortions, plan: unknown): Promise<void> {
   for await (const portion of keys) await addHeld(db, runId, portion)
-  await on(db)
-    .updateTable('sync.runs')
-    .set({ plan: sql`coalesce(plan, '{}') || ${stringifyJson(plan)}::jsonb` })
-    .where('id', '=', runId)
-    .execute()
+  await addToPlan(db, runId, plan)
+}
+
+/** Adds to what the operator reads about held deletions. */
+export async function addToPlan(db: Queryable, runId: string, facts: unknown): Promise<void> {
+  const sql = `update sync.runs set plan = coalesce(plan, '{}') || $2::jsonb where id = $1`
+  await db.query(sql, [runId, stringifyJson(facts)])
 }
 
 /** The held keys of an unreleased run. */
