@@ -9,6 +9,7 @@ import { withLock } from '../../embedded/lock.ts'
 import { isAlive, ownToken } from '../../embedded/processes.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
+import { service } from '../../service.ts'
 import { keepWorld, knownSandbox, type SandboxFile, savedWorld, writeSandboxFile } from './file.ts'
 
 type AttachedSandbox = {
@@ -46,12 +47,10 @@ export async function attachSandbox(dataDir: string, log: Logger): Promise<Attac
     throw explained(error, dataDir)
   })
   const { url } = hosted
-  let watch: NodeJS.Timeout | undefined
-  let takingOver: Promise<void> | undefined
-
   // The process that runs the sandbox may end before us; its address stays the same, so the API client notices only a
   // pause.
   const takeOver = async (): Promise<void> => {
+    if (hosted.stop !== nothing) return
     const known = await knownSandbox(dataDir)
     if (known !== null && isAlive(known.owner)) return
     hosted = await openOnce(dataDir, log)
@@ -60,24 +59,13 @@ export async function attachSandbox(dataDir: string, log: Logger): Promise<Attac
         { event: 'sandbox_moved', url: hosted.url },
         'the built-in sandbox moved to another port: restart this process',
       )
-    if (hosted.stop !== nothing) clearInterval(watch)
   }
-  if (hosted.stop === nothing) {
-    watch = setInterval(() => {
-      takingOver ??= takeOver()
-        .catch((error: unknown) =>
-          log.warn({ event: 'sandbox_lost', reason: messageOf(error) }, 'the built-in sandbox has stopped'),
-        )
-        .finally(() => {
-          takingOver = undefined
-        })
-    }, takeOverMs)
-    watch.unref()
-  }
+  const timing = { log, delayMs: takeOverMs, isBackground: true }
+  const watch =
+    hosted.stop === nothing ? service('taking over the built-in sandbox', takeOverMs, takeOver, timing) : undefined
   let closed: Promise<void> | undefined
   const close = async (): Promise<void> => {
-    clearInterval(watch)
-    await takingOver
+    await watch?.stop()
     await hosted.stop()
   }
   return {
