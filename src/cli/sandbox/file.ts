@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Sandbox } from '../../../sandbox/index.ts'
 import { unlessMissing } from '../../embedded/failures.ts'
 import type { Logger } from '../../log.ts'
+import { type Service, service } from '../../service.ts'
 
 export type SandboxFile = {
   /** Root of the API, without `/v3`. */
@@ -54,28 +55,16 @@ export const savedWorld = async (dataDir: string): Promise<Uint8Array | undefine
 const saveMs = 500
 
 /** Saves the world of a running sandbox after writes; `stop` saves it once more. */
-export function keepWorld(dataDir: string, sandbox: Sandbox, log: Logger): { stop(): Promise<void> } {
+export function keepWorld(dataDir: string, sandbox: Sandbox, log: Logger): Service {
   let saved = ''
-  let writing: Promise<void> = Promise.resolve()
-  const save = (): void => {
-    writing = writing
-      .then(() => replace(worldFile(dataDir), sandbox.save()))
-      .catch((error: unknown) =>
-        log.warn({ event: 'sandbox_save_failed', err: error }, 'the world of the built-in sandbox cannot be stored'),
-      )
-  }
-  const timer = setInterval(() => {
+  const save = (): Promise<void> => replace(worldFile(dataDir), sandbox.save())
+  const look = async (): Promise<void> => {
     const writes = sandbox.requests().filter(({ method }) => method !== 'GET')
     const state = `${writes.length} ${writes.filter(({ status }) => status === null).length}`
-    if (state !== saved) save()
+    if (state !== saved) await save()
     saved = state
-  }, saveMs)
-  timer.unref()
-  return {
-    stop: async () => {
-      clearInterval(timer)
-      save()
-      await writing
-    },
   }
+  return service('storing the world of the built-in sandbox', saveMs, look, {
+    ...{ log, delayMs: saveMs, isBackground: true, atEnd: save },
+  })
 }
