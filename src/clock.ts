@@ -59,24 +59,26 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 export async function within(ms: number, promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted()
   const waiting = new AbortController()
-  const onAbort = (): void => waiting.abort(signal?.reason)
-  signal?.addEventListener('abort', onAbort, { once: true })
+  const either = signal === undefined ? waiting.signal : AbortSignal.any([waiting.signal, signal])
   try {
-    await Promise.race([promise, sleep(ms, waiting.signal)])
+    await Promise.race([promise, sleep(ms, either)])
   } finally {
-    signal?.removeEventListener('abort', onAbort)
     waiting.abort()
   }
 }
 
-/** @throws Error when there is no answer within `ms` milliseconds. */
-export async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
+/** @throws when there is no answer within `ms` milliseconds. */
+export async function withDeadline<T>(
+  promise: Promise<T>,
+  ms: number,
+  late = new Error(`no answer within ${ms} ms`),
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(late), ms)
   })
   try {
-    return await Promise.race([promise, late])
+    return await Promise.race([promise, tooLate])
   } finally {
     clearTimeout(timer)
   }

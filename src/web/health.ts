@@ -2,6 +2,7 @@
 // Both are open to every client, so they contain codes and numbers, no addresses and no messages.
 
 import type { FastifyInstance } from 'fastify'
+import { withDeadline } from '../clock.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, type ErrorCode } from '../errors.ts'
 import { type Freshness, freshnessFacts } from '../inspect/streams.ts'
@@ -31,18 +32,12 @@ export async function probe(
   clockMs: () => number = () => performance.now(),
 ): Promise<PartHealth> {
   const began = clockMs()
-  let timer: NodeJS.Timeout | undefined
-  const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new BoatMirrorError(late, `No answer within ${patienceMs} ms.`)), patienceMs)
-  })
   try {
-    await Promise.race([work(), tooLate])
+    await withDeadline(work(), patienceMs, new BoatMirrorError(late, `No answer within ${patienceMs} ms.`))
     return { ok: true, ms: Math.round(clockMs() - began) }
   } catch (error) {
     const known = translateDatabaseError(error)
     return { ok: false, code: known instanceof BoatMirrorError ? known.code : 'INTERNAL' }
-  } finally {
-    clearTimeout(timer)
   }
 }
 
