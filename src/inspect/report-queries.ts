@@ -132,30 +132,18 @@ const formsQuery = `select c.id::text as "companyId", c.company_brand_name as co
 
 const day = 86_400
 
-/** How one end of a block differs from that of its rental, or from its day. Most days end at midnight. */
-function additions({ turn, shift }: Rule, edge: 'start' | 'end'): string[] {
-  const isPlain = turn !== null && (turn < 1 || edge === 'start')
-  const away = turn === null ? shift : isPlain && edge === 'start' ? shift + day : isPlain ? shift : shift - day
-  const clock = new Date((turn ?? 0) * 1_000).toISOString().slice(11, 16)
-  const turned = edge === 'start' ? `starts before ${clock} a day earlier` : `ends after ${clock} a day later`
-  return [
-    ...(away === 0 ? [] : [`${duration(Math.abs(away))} ${away < 0 ? 'before' : 'after'} the ${edge}`]),
-    ...(turn === null || turn < 1 ? [] : [turned]),
-  ]
+/** How far an end of a block is from that of its rental, or from the midnight before the start or after the end. */
+function endWords({ turn, shift }: Rule, edge: 'start' | 'end'): string {
+  const away = turn === null ? shift : edge === 'start' ? shift + day : turn < 1 ? shift : shift - day
+  const from = away === 0 ? '' : `${duration(Math.abs(away))} ${away < 0 ? 'before' : 'after'} `
+  if (turn === null || turn < 1) return `${from}${turn === null ? `the ${edge}` : 'midnight'}`
+  const clock = new Date(turn * 1_000).toISOString().slice(11, 16)
+  return `${from}midnight, ${edge === 'start' ? `a day earlier before ${clock}` : `a day later after ${clock}`}`
 }
 
-function formWords({ rules, joined }: FoundForm): string | null {
-  if (rules === null) return null
-  const [start, end] = rules
-  const days = rules.filter(({ turn }) => turn !== null).length
-  const base = days === 2 ? 'whole days' : days === 0 ? 'the same times' : 'whole days at one end'
-  return [
-    base,
-    ...additions(start, 'start'),
-    ...additions(end, 'end'),
-    ...(joined ? ['joined where they touch'] : []),
-  ].join(', ')
-}
+const formWords = ({ rules, joined }: FoundForm): string | null =>
+  rules &&
+  `from ${endWords(rules[0], 'start')} to ${endWords(rules[1], 'end')}${joined ? ', joined where they touch' : ''}`
 
 /** Counts the double bookings that have not ended. */
 export const overlapsToCome = countedAt(overlapsVersion, async (db): Promise<Overlaps> => {

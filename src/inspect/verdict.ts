@@ -66,9 +66,9 @@ const toneOf = (items: readonly AttentionItem[]): Verdict['tone'] => (items.some
 const needs = ({ length }: readonly AttentionItem[]): string =>
   `${counted(length, 'thing')} ${length === 1 ? 'needs' : 'need'} your attention`
 
-/** The most urgent conditions, each phrase once. */
+/** The most urgent conditions, each once, with the streams that they are about. */
 function phrasesOf(items: readonly AttentionItem[]): string {
-  const all = [...new Set(items.map(({ kind, about }) => kinds[kind].phrase(streamsText(about))))]
+  const all = [...new Set(items.map(({ kind, about }) => `${kinds[kind].split(':')[0]}${streamsText(about)}`))]
   const shown = all.length > named ? [...all.slice(0, named - 1), `${all.length - named + 1} more`] : all
   return listed(shown)
 }
@@ -76,8 +76,8 @@ function phrasesOf(items: readonly AttentionItem[]): string {
 /** One or two streams by name, more by their number. */
 function streamsText(about: readonly string[]): string {
   const names = about.filter((name) => findStream(name) !== undefined)
-  if (names.length === 0) return 'some streams'
-  return names.length > 2 ? counted(names.length, 'stream') : listed(names)
+  if (names.length === 0) return ''
+  return ` (${names.length > 2 ? counted(names.length, 'stream') : listed(names)})`
 }
 
 const listed = (parts: readonly string[]): string =>

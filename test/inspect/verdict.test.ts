@@ -61,19 +61,19 @@ const cases: readonly {
     name: 'nobody works, and there is more',
     facts: { workers: [], attention: [item('late', ['rentals'], ['boat-mirror worker']), held] },
     tone: 'warn',
-    says: 'No worker is running, and 1 thing needs your attention: deletes in users are on hold; run `boat-mirror runs show 12`, then start `boat-mirror worker`.',
+    says: 'No worker is running, and 1 thing needs your attention: deletions wait for your decision (users); run `boat-mirror runs show 12`, then start `boat-mirror worker`.',
   },
   {
     name: 'one thing needs a decision',
     facts: { attention: [held] },
     tone: 'warn',
-    says: '1 thing needs your attention: deletes in users are on hold; run `boat-mirror runs show 12`.',
+    says: '1 thing needs your attention: deletions wait for your decision (users); run `boat-mirror runs show 12`.',
   },
   {
     name: 'the API refuses the credentials, and a sync is running',
     facts: { attention: [item('credentials'), held], backlog: running },
     tone: 'bad',
-    says: '2 things need your attention: the API refuses the credentials and deletes in users are on hold; start with `boat-mirror check`.',
+    says: '2 things need your attention: the API refuses the credentials (401) and deletions wait for your decision (users); start with `boat-mirror check`.',
   },
   {
     name: 'many things are wrong',
@@ -81,13 +81,13 @@ const cases: readonly {
       attention: [item('failing', ['a', 'users', 'rentals', 'cities']), held, item('conflict'), item('fields')],
     },
     tone: 'bad',
-    says: '4 things need your attention: runs of 3 streams fail, deletes in users are on hold and 2 more; start with `boat-mirror check`.',
+    says: '4 things need your attention: the last run did not read everything (3 streams), deletions wait for your decision (users) and 2 more; start with `boat-mirror check`.',
   },
   {
     name: 'status itself would be the command',
     facts: { attention: [item('webhook', [], ['boat-mirror status'])] },
     tone: 'warn',
-    says: '1 thing needs your attention: the webhook receiver accepts nothing; see below.',
+    says: '1 thing needs your attention: the receiver of the webhook does not accept calls; see below.',
   },
   {
     name: 'the first sync is running',

@@ -213,7 +213,7 @@ describe('page, metrics and status say what the database says', () => {
     await mirror.sync({ streams: ['equipments'] })
     const failing = await compareAll()
     expect(failing.text).toContain(
-      '1 thing needs your attention: runs of equipments fail; run boat-mirror runs equipments',
+      '1 thing needs your attention: the last run did not read everything (equipments); run boat-mirror runs equipments',
     )
     expect(failing.text).toMatch(/The last run of equipments did not read everything: .*403/)
     expect(failing.text).toContain('boat-mirror runs equipments')
@@ -239,7 +239,7 @@ describe('page, metrics and status say what the database says', () => {
     expect(held.metrics.get('boat_mirror_held_deletions{stream="rentals"}')).toBe(24)
     expect(held.text).toContain('rentals: 24 records are missing from the list')
     expect(held.text).toContain(`boat-mirror runs show ${run?.id} boat-mirror runs release ${run?.id}`)
-    expect(held.text).toContain('1 thing needs your attention: deletes in rentals are on hold')
+    expect(held.text).toContain('1 thing needs your attention: deletions wait for your decision (rentals)')
 
     // Quarantined: a record is no record.
     mirror.sandbox.raw({ record: 'harbours', id: 990_001 }, '{"id":990001,"name":{"en":"x"},"latitude":"no number"}')

@@ -54,7 +54,7 @@ function messageOf(
   const about = namesOf(kind, conditions)
   const since = new Date(Math.min(...conditions.map((condition) => condition.since.getTime())))
   const shown = about.length > namesShown ? [...about.slice(0, namesShown), `${about.length - namesShown} more`] : about
-  const what = `${about.length === 0 ? '' : `${shown.join(', ')}: `}${alertKinds[kind].title}`
+  const what = `${about.length === 0 ? '' : `${shown.join(', ')}: `}${alertKinds[kind]}`
   const commands = state === 'over' ? [] : commandsFor(kind, about, attention)
   const text =
     state === 'over'
