@@ -7,9 +7,3 @@ as $$
 $$;
 comment on function report.calendar(date, date) is
   'Returns report.calendar for a range of days, both inclusive. Without the second day, for one day.';
-
--- What it read stands in columns now; objects of others may still stand on it.
-do $$ begin
-  drop function if exists report.unavailability_span(jsonb);
-exception when dependent_objects_still_exist then null;
-end $$;

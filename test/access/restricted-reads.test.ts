@@ -242,7 +242,6 @@ describe('each function of a restricted role', () => {
       'report.currency_code',
       'report.status_word',
       'report.is_block_of_rental',
-      'report.unavailability_span',
     ]
     const tried = calls.map(([call]) => call.slice(0, call.indexOf('(')))
     expect(found.map(({ name }) => name).filter((name) => !pure.includes(name) && !tried.includes(name))).toEqual([])

@@ -96,7 +96,6 @@ begin
   end if;
 end $$;
 
-drop function if exists sync.lend_requests(int, text, int, int, boolean);
 create or replace function sync.lend_requests(
   rate int, priority text, wanted int, unused int, more boolean,
   quota int[] default null, unused_since timestamptz default null,
