@@ -12,9 +12,6 @@ with blocks as materialized (
     row_number() over (partition by u.resource_id, u.start_datetime, u.end_datetime order by u.key) as nth
   from mirror.resource_unavailabilities u join mirror.resources b on b.id = u.resource_id
   where u._deleted_at is null and u.start_datetime < u.end_datetime and not {{is_fleet}}
-), first as materialized (
-  -- No rental has a block that ended before all of them began: APIs show few of the past.
-  select min(starts) - interval '3 days' as at from blocks
 ), held as materialized (
   select r.id, r.resource_id, coalesce(b.company_id, 0) as company, {{boat}} as boat,
     {{takes_place}} and r.departure_datetime < r.arrival_datetime as counts,
@@ -26,7 +23,8 @@ with blocks as materialized (
       r.arrival_datetime at time zone {{time_zone}})) over (partition by b.company_id) as is_elsewhere
   from mirror.rentals r join mirror.resources b on b.id = r.resource_id
   where r._deleted_at is null and r.departure_datetime is not null and not {{is_canceled}} and not {{is_fleet}}
-    and (r.departure_datetime >= (select at from first) or r.arrival_datetime >= (select at from first))
+    -- No rental has a block that ended before all of them began: APIs show few of the past.
+    and greatest(r.departure_datetime, r.arrival_datetime) >= (select min(starts) - interval '3 days' from blocks)
 ), clocks as (
   -- The clock that gives the day of a rental, and the one that gives the day of a block; null: the rental's own.
   select min(clock) as clock, reads, writes
