@@ -3,8 +3,10 @@
 import type { Migration } from 'kysely'
 import * as schemas from './0001_schemas.ts'
 import * as reads from './0002_reads.ts'
+import * as reasons from './0003_reasons.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_schemas': schemas,
   '0002_reads': reads,
+  '0003_reasons': reasons,
 }

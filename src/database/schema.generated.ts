@@ -2143,6 +2143,7 @@ export type MirrorDatabase = {
     error: string | null
     created_at: Generated<Timestamp>
     finished_at: Timestamp | null
+    reason: number | null
   }
   'sync.traffic': {
     minute: Timestamp

@@ -6,6 +6,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import { isStubSource, type Queryable } from '../database/sql.ts'
 import { holderOf } from '../sync/due/candidates.ts'
 import { type DueSettings, type NextRead, nextRead } from '../sync/due/due.ts'
+import { reasons } from '../sync/due/reasons.ts'
 import { type PausedStream, pausedStreams } from '../sync/due/stream-state.ts'
 import { type QuarantineFacts, quarantinedRecord } from '../sync/quarantine.ts'
 import {
@@ -15,6 +16,8 @@ import {
   heldBy,
   type LastSweep,
   lastSweep,
+  type PastRead,
+  pastReads,
   type RecordChange,
   type RecordRow,
   type Remembered,
@@ -51,6 +54,8 @@ export type RecordFacts = {
 export type Explanation = RecordFacts & {
   readonly state: RecordState
   readonly why: readonly string[]
+  /** Why and when it, or the record that contains it, was read within a day, newest first. */
+  readonly reads: readonly PastRead[]
   /** Why and when its details, or those of the record that contains it, are read next; null: never. */
   readonly next: NextRead | null
   /** The stream that reads it, if it is paused. */
@@ -88,9 +93,11 @@ export async function explainRecord(
   const state = stateOf(row)
   const ahead = row?.isAhead === true ? [aheadOfClock(stream)] : []
   const reading = streamNamed(runningStream(stream))
-  const next = await nextRead(db, reading, key.slice(0, holderOf(reading).key.length), settings)
+  const holderKey = key.slice(0, holderOf(reading).key.length)
+  const reads = await pastReads(db, reading.name, keyText(holderKey))
+  const next = await nextRead(db, reading, holderKey, settings)
   const paused = (await pausedStreams(db)).find((each) => each.stream === reading.name) ?? null
-  return { ...facts, state, why: [...whyDeleted(stream, state, facts), ...ahead], next, paused }
+  return { ...facts, state, why: [...whyDeleted(stream, state, facts), ...ahead], reads, next, paused }
 }
 
 const aheadOfClock = (stream: StreamDef): string =>
@@ -98,28 +105,14 @@ const aheadOfClock = (stream: StreamDef): string =>
 
 /** Why and when details are read next, in a sentence. Pure. */
 export function whenNext(
-  { reason, readAt, changedAt, oldAt }: NextRead,
-  now: Date,
+  { reason, listed, readAt, changedAt, oldAt }: NextRead,
   shown: (time: Date | null) => string,
 ): string {
-  switch (reason) {
-    case 'always':
-      return `At every run, because changes to it leave no trace; ${readAt === null ? 'not read yet' : `last read ${shown(readAt)}`}.`
-    case 'new':
-      return 'At the next run, because its details have never been read.'
-    case 'changed':
-      return `At the next run, because a change was seen ${shown(changedAt)}, after its details were read ${shown(readAt)}.`
-    case 'skipped':
-      return 'At the next run, because reads that were skipped as redundant are needed now.'
-    case 'listed':
-      return 'Only as a sample, because its list shows all that its own read would return.'
-    case 'old':
-      return oldAt !== null && oldAt <= now
-        ? `At the next run, because its details were read ${shown(readAt)}, longer ago than DETAIL_MAX_AGE allows.`
-        : `From ${shown(oldAt)}, or as soon as a change is seen. Its details were last read ${shown(readAt)}.`
-    default:
-      return reason satisfies never
-  }
+  const before = readAt === null ? '' : ` Last read ${shown(readAt)}, last changed ${shown(changedAt)}.`
+  if (reason !== null) return `At the next run, because ${reasons[reason]} (${reason}).${before}`
+  return listed
+    ? 'Only as a sample, because its list shows all that its own read would return.'
+    : `From ${shown(oldAt)}, or as soon as a change is seen.${before}`
 }
 
 /** The stream whose runs read this one. */
@@ -148,10 +141,10 @@ async function parentOf(db: Queryable, stream: StreamDef, key: readonly string[]
 
 /** Why the record is or is not deleted, in sentences. Pure. */
 export const whyDeleted = (stream: StreamDef, state: RecordState, facts: RecordFacts): readonly string[] => [
-  reasons[state](facts, stream),
+  whyIn[state](facts, stream),
 ]
 
-const reasons: Readonly<Record<RecordState, (facts: RecordFacts, stream: StreamDef) => string>> = {
+const whyIn: Readonly<Record<RecordState, (facts: RecordFacts, stream: StreamDef) => string>> = {
   absent: whyAbsent,
   deleted: whyGone,
   stub: ({ row }) =>

@@ -3,6 +3,7 @@
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier, isReadAhead, type Queryable } from '../database/sql.ts'
+import type { Reason } from '../sync/due/reasons.ts'
 import type { RunStatus } from '../sync/runs/runs.ts'
 
 /** A row of the mirror; values as Postgres writes them. */
@@ -72,6 +73,26 @@ export async function remembered(db: Queryable, stream: string, key: string): Pr
     [stream, key],
   )
   return rows[0] ?? null
+}
+
+export type PastRead = {
+  readonly at: Date
+  readonly runId: string
+  readonly reason: Reason | null
+  readonly meaning: string | null
+}
+
+/** The tasks of a stream that read this key, newest first. They are kept for a day. */
+export async function pastReads(db: Queryable, stream: string, key: string): Promise<readonly PastRead[]> {
+  const { rows } = await db.query<PastRead>(
+    `select t.finished_at as at, t.run_id as "runId", r.reason, r.meaning
+     from sync.tasks t left join sync.reasons r on r.number = t.reason
+     where t.stream = $1 and t.status = 'done' and (t.payload -> 'keys' ? $2 or t.kind = 'sweep'
+       and exists (select from sync.sweep_pages p where p.run_id = t.run_id and $2 = any (p.keys)))
+     order by t.id desc limit 10`,
+    [stream, key],
+  )
+  return rows
 }
 
 export type HistoryEntry = {

@@ -15,6 +15,7 @@ import { outboxGrants, outboxSteps } from '../outbox/sql/steps.ts'
 import { reportFunctions, reports } from '../reports/report-views.ts'
 import { companyAccessFunctions } from '../serve/access/company-access.ts'
 import { decisionFunctions, decisionViews } from '../sync/decisions.ts'
+import { reasonsView } from '../sync/due/reasons.ts'
 import { refreshesView, refreshFunction } from '../sync/due/refreshes.ts'
 import { partnerFunctions } from '../sync/partners.ts'
 import { comments } from './comments.ts'
@@ -49,6 +50,7 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   versionFunctions,
   refreshFunction,
   refreshesView,
+  reasonsView,
   decisionFunctions,
   decisionViews,
   requestBudgetFunction,

@@ -236,6 +236,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.tasks.error': 'The last error.',
   'column sync.tasks.created_at': 'When it was created.',
   'column sync.tasks.finished_at': 'When it ended.',
+  'column sync.tasks.reason': 'Why: sync.reasons.number; null: an earlier version added it.',
 
   'table sync.streams': 'Freshness and schedule of each stream.',
   'column sync.streams.stream': 'Name of the stream and of its table.',

@@ -46,7 +46,7 @@ async function finishIdle(client: PoolClient): Promise<Advanced['finished']> {
   const finished: Run[] = []
   for (const run of await idleRuns(client)) {
     if (run.isUndecided && !run.failedKinds.includes('confirm')) {
-      await addTasks(client, run.id, run.stream, [{ kind: 'confirm', priority: priorities.confirm }])
+      await addTasks(client, run.id, run.stream, [{ kind: 'confirm', reason: 'missing', priority: priorities.confirm }])
       continue
     }
     const error = run.failure ?? run.error

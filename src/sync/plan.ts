@@ -94,9 +94,11 @@ export function startableStreams(request: ReadonlyMap<string, StreamProgress>): 
 export const isInTheWay = (run: RunningRun, wanted: Turn): boolean =>
   run.stream === wanted.stream && (run.hot === wanted.hot || !run.swept)
 
-/** Cuts keys into batches that several workers can share: at most `largest`, and enough of them for 16 to work. */
-export function keyBatches<T>(keys: readonly T[], largest = 200, smallest = 20): readonly (readonly T[])[] {
-  const size = Math.min(largest, Math.max(smallest, Math.ceil(keys.length / 16)))
+/** How many of so many keys make a batch: at most 200, and few enough for 16 workers to share them. */
+export const batchSizeOf = (count: number): number => Math.min(200, Math.max(20, Math.ceil(count / 16)))
+
+/** Cuts keys into batches. */
+export function keyBatches<T>(keys: readonly T[], size = batchSizeOf(keys.length)): readonly (readonly T[])[] {
   const result: (readonly T[])[] = []
   for (let start = 0; start < keys.length; start += size) result.push(keys.slice(start, start + size))
   return result

@@ -40,13 +40,16 @@ async function startRecord(client: PoolClient, { id, stream }: NewRefresh, recor
   const wanted = { stream, hot: false, trigger: refreshTrigger, full: true, requestIds: [], recordKey }
   const runId = await startRun(client, wanted)
   await addRequestStreams(client, id, [stream], runId)
-  await addTasks(client, runId, stream, [{ kind: 'refresh', priority: priorities.asked, payload: { key: recordKey } }])
+  await addTasks(client, runId, stream, [
+    { kind: 'refresh', priority: priorities.asked, payload: { keys: [recordKey] } },
+  ])
 }
 
 /** Reads the record, then what hangs on it, as deep as it goes. */
 export async function runRefresh(run: TaskRun): Promise<void> {
   const { stream, task, writer } = run
-  const { key } = task.payload as { readonly key: string }
+  const { keys } = task.payload as { readonly keys: readonly [string] }
+  const [key] = keys
   const parts = keyParts(stream, key)
   const parent = parentOf(stream)
   const isThere =
@@ -59,7 +62,7 @@ export async function runRefresh(run: TaskRun): Promise<void> {
 
 /** Reads a record of a list; false: the API shows none. */
 async function readListed(run: TaskRun, stream: StreamDef, key: string): Promise<boolean> {
-  await readDetails(runOf(run, stream), [key], everything)
+  await readDetails(runOf(run, stream), [key])
   const known = await rowOf(run, stream, key)
   if (known?.exists !== true)
     await noteRunError(
@@ -75,7 +78,7 @@ async function readBelowParent(run: TaskRun, parent: StreamDef, key: string): Pr
   const { stream, context, task } = run
   if (stream.reads.kind === 'inside') return await readListed(run, parent, key)
   if ((await rowOf(run, parent, key))?.alive === true) {
-    await readDetails(run, [key], everything)
+    await readDetails(run, [key])
     return true
   }
   const remedy = `boat-mirror refresh ${parent.name} ${keyParts(parent, key).join(' ')}`
@@ -90,13 +93,10 @@ async function readBelow(run: TaskRun, stream: StreamDef, parts: readonly string
   const children = childrenOf(stream.name).filter(({ reads }) => reads.kind !== 'inside')
   for (const child of children.filter((each) => isEnabled(each, settings))) {
     const keys = await keysBelow(database.pool, stream, parts, dueSettings(run.context))
-    await readDetails(runOf(run, child), keys, everything)
+    await readDetails(runOf(run, child), keys)
     await readBelow(run, child, parts)
   }
 }
-
-/** Also the reads that are skipped otherwise. */
-const everything = { sample: true } as const
 
 /** The same task, as it reads another stream; what it changes there is counted as well. */
 const runOf = ({ context, task, writer, signal }: TaskRun, stream: StreamDef): TaskRun =>

@@ -86,12 +86,14 @@ const stateWords = {
 
 function printExplanation(explanation: Explanation, payload: boolean): void {
   const { row, remembered, parent, next, paused } = explanation
+  const [last] = explanation.reads
   const facts: readonly (readonly [string, string | null | undefined])[] = [
     ['Why', explanation.why.join(' ')],
     ['Read', row && `${instant(row.readAt)} UTC from ${row.source}`],
     ['Details', remembered?.detailReadAt && `read ${instant(remembered.detailReadAt)} UTC`],
+    ['Last', last && `${instant(last.at)} UTC in run ${last.runId}, because ${last.meaning} (${last.reason}).`],
     ['Paused', paused && `${pausedText([paused.stream], [paused])}: it is not read until you resume it.`],
-    ['Next', next && whenNext(next, new Date(), (time) => `${instant(time)} UTC`)],
+    ['Next', next && whenNext(next, (time) => `${instant(time)} UTC`)],
     ['Changed', row && `${instant(row.changedAt)} UTC`],
     ['Deleted', row?.deletedAt && `${instant(row.deletedAt)} UTC`],
     ['Part of', parent && `${parent.stream} ${oneLine(parent.key)}, ${stateWords[parent.state]}`],

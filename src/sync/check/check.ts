@@ -106,7 +106,7 @@ class StreamComparison implements TaskWriter {
   }
 
   #add(tasks: readonly NewTask[]): void {
-    for (const { kind, payload, priority } of tasks)
+    for (const { kind, reason = null, payload, priority } of tasks)
       this.#tasks.push({
         ...{
           id: '',
@@ -120,7 +120,7 @@ class StreamComparison implements TaskWriter {
           isScheduled: false,
           isAsked: false,
         },
-        ...{ stream: this.#stream.name, kind, payload, priority, runStartedAt: this.#context.clock.now() },
+        ...{ stream: this.#stream.name, kind, reason, payload, priority, runStartedAt: this.#context.clock.now() },
       })
   }
 
@@ -200,7 +200,11 @@ class StreamComparison implements TaskWriter {
   }
 
   async dueKeys({ stream }: TaskRun): Promise<readonly DueKey[]> {
-    return [...(stream.reads.kind === 'list' ? this.#due : this.#parents)].map((key) => ({ key, rank: 0 }))
+    return [...(stream.reads.kind === 'list' ? this.#due : this.#parents)].map((key) => ({
+      key,
+      rank: 0,
+      reason: 'asked',
+    }))
   }
 
   async end(_: TaskRun, next?: Following): Promise<void> {

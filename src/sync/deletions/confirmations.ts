@@ -19,6 +19,7 @@ export async function* confirmationsOf(
 ): AsyncGenerator<readonly NewTask[]> {
   const ask = (keys: readonly string[], reason: string | null, hold?: true): NewTask => ({
     kind: 'confirm',
+    reason: 'missing',
     priority: priorities.confirm,
     payload: { keys, reason, all, ...(hold && { hold }) },
   })

@@ -8,20 +8,20 @@ import type { TableWrite } from '../../mirror/rows.ts'
 import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type SyncContext, type TaskRun } from '../context.ts'
-import { type DueKey, lastRank } from '../due/due.ts'
+import { lastRank } from '../due/due.ts'
 import { probeFirst } from '../lists/summary.ts'
-import { detailPriority, keyBatches } from '../plan.ts'
+import { batchSizeOf, detailPriority, keyBatches } from '../plan.ts'
 import { projectionVersion } from '../records/project.ts'
 import type { DetailState } from '../remembered/detail-states.ts'
-import type { NewTask } from '../runs/tasks.ts'
+import type { NewTask, Task } from '../runs/tasks.ts'
 import { judgeGone } from './gone.ts'
 import type { DetailRead } from './readers/children.ts'
 import { prepareReader, type Reader } from './readers.ts'
 import { TaggedAnswers } from './tagged-answers.ts'
 
 /**
- * Plans the details of a run: batches of due details become tasks, the more useful ones before the others of all
- * streams. Samples of records that do not depart soon come last.
+ * Plans the details of a run: batches of due details become tasks of one reason each, the more useful ones before the others
+ * of all streams. Samples of records that do not depart soon come last.
  */
 export async function runPlan(run: TaskRun): Promise<void> {
   const { stream, writer, task } = run
@@ -30,20 +30,21 @@ export async function runPlan(run: TaskRun): Promise<void> {
   else await writer.begin(run)
   const due = await writer.dueKeys(run)
   const { keys: sampled, isFirst, reads } = await writer.samples(run)
-  const byRank = (keys: readonly DueKey[], how: Omit<DetailTask, 'keys'>): readonly NewTask[] =>
-    [...new Set(keys.map(({ rank }) => rank))].flatMap((rank) => {
-      const ofRank = keys.flatMap((each) => (each.rank === rank ? each.key : []))
-      return detailTasks(ofRank, detailPriority(task, rank), how)
+  const all = [...due, ...sampled.map((each) => ({ ...each, rank: each.rank === 0 ? 0 : lastRank }))]
+  const tasks = [...new Set(all.map(({ rank }) => rank))].flatMap((rank) => {
+    const ofRank = all.filter((each) => each.rank === rank)
+    return [...new Set(ofRank.map(({ reason }) => reason))].flatMap((reason) => {
+      const keys = ofRank.flatMap((each) => (each.reason === reason ? each.key : []))
+      const of = isFirst && reason !== 'sample' ? due.length : undefined
+      return detailTasks(
+        keyBatches(keys, batchSizeOf(ofRank.length)),
+        { reason, priority: detailPriority(task, rank) },
+        of,
+      )
     })
-  const tasks = [
-    ...byRank(due, isFirst ? { of: due.length } : {}),
-    ...byRank(
-      sampled.map(({ key, rank }) => ({ key, rank: rank === 0 ? 0 : lastRank })),
-      { sample: true },
-    ),
-  ]
+  })
   const links = keyBatches(await writer.linkKeys(run)).map(
-    (keys) => ({ kind: 'links', priority: detailPriority(task, 1), payload: { keys } }) as const,
+    (keys) => ({ kind: 'links', reason: 'new', priority: detailPriority(task, 1), payload: { asked: keys } }) as const,
   )
   await writer.end(run, { tasks: [...links, ...tasks], reads, ...(!isList && { swept: due.length }) })
 }
@@ -66,21 +67,22 @@ const repairAgeMs = ({ settings }: SyncContext): number => settings.detailMaxAge
  */
 export async function runDetails(run: TaskRun): Promise<void> {
   const { task, writer } = run
-  const { keys, ...how } = task.payload as DetailTask
-  const rest = await readDetails(run, keys, { isShared: true, ...how })
-  await writer.end(run, rest.length === 0 ? undefined : { tasks: detailTasks(rest, task.priority, how) })
+  const { keys, of } = task.payload as DetailTask
+  const rest = await readDetails(run, keys, { isShared: true, of })
+  await writer.end(run, rest.length === 0 ? undefined : { tasks: detailTasks(keyBatches(rest), task, of) })
 }
 
-type DetailTask = Pick<Wishes, 'sample' | 'of'> & { readonly keys: readonly string[] }
+type DetailTask = Pick<Wishes, 'of'> & { readonly keys: readonly string[] }
 
-const detailTasks = (keys: readonly string[], priority: number, how: Omit<DetailTask, 'keys'>): readonly NewTask[] =>
-  keyBatches(keys).map((batch) => ({ kind: 'details', priority, payload: { keys: batch, ...how } }))
+const detailTasks = (
+  batches: readonly (readonly string[])[],
+  { reason, priority }: Pick<Task, 'reason' | 'priority'>,
+  of?: number,
+): readonly NewTask[] => batches.map((keys) => ({ kind: 'details', reason, priority, payload: { keys, of } }))
 
 type Wishes = {
-  /** Also the reads that repeat others, whatever is known of them. */
-  readonly sample?: boolean
   /** A first sample is made of the details of this many records: of these, their part. */
-  readonly of?: number
+  readonly of?: number | undefined
   /** Stops, too, when no task waits: another worker may have nothing to do, and a good part is left to be shared. */
   readonly isShared?: boolean
 }
@@ -92,7 +94,7 @@ type Wishes = {
 export async function readDetails(
   run: TaskRun,
   keys: readonly string[],
-  { sample = false, of, isShared = false }: Wishes = {},
+  { of, isShared = false }: Wishes = {},
 ): Promise<readonly string[]> {
   const { context, stream, task, writer } = run
   const known = await writer.knownDetails(run, keys)
@@ -102,7 +104,7 @@ export async function readDetails(
     const { readAt = null, partly = false } = known.get(key) ?? {}
     return readAt === null || readAt < task.runStartedAt || (partly && !isWhole)
   })
-  const read = await prepareReader(run, open, sample ? { ...economy, skips: () => false } : economy)
+  const read = await prepareReader(run, open, task.reason === 'sample' ? { ...economy, skips: () => false } : economy)
   // Details read again by a full sync or because of their age are compared with the rows, which repairs rows edited
   // by hand.
   const trustedSince = task.fullRead ? Number.POSITIVE_INFINITY : context.clock.now().getTime() - repairAgeMs(context)

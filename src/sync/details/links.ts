@@ -36,14 +36,14 @@ export async function runLinks(run: TaskRun): Promise<void> {
   const { pool } = context.database
   const target = linkedStream(stream)
   if (target === undefined) throw new Error(`${stream.name} fills no links.`)
-  const { keys } = task.payload as { readonly keys: readonly string[] }
+  const { asked } = task.payload as { readonly asked: readonly string[] }
   const setting = filterSetting(target)
   const detected = await readDetected(pool, setting)
   const age = context.clock.now().getTime() - (detected?.probedAt.getTime() ?? 0)
   const answers = new Answers(run, target)
   if (detected?.value !== false || age > retryMs) {
     const known = detected?.value === true
-    const isHonoured = await answers.judge(await linkedValues(pool, target, keys), known ? 'known' : 'unknown')
+    const isHonoured = await answers.judge(await linkedValues(pool, target, asked), known ? 'known' : 'unknown')
     if (known && isHonoured === false)
       await contradictDetected(pool, setting, `The API returned ${target.name} that do not match the filter.`)
     if (isHonoured === false || (isHonoured && !known)) await saveDetected(pool, setting, isHonoured)

@@ -41,7 +41,3 @@ export function oldAt(instant: string, stream: StreamDef, aged: Aged): string {
   const sooner = soon === undefined ? '' : ` * case when ${soon} then ${soonShare} else 1 end`
   return `${instant} + ${ageOf(shareOf(key), maxAgeMs)}${sooner}`
 }
-
-/** Are they too old by now? */
-export const isOlder = (instant: string, stream: StreamDef, aged: Aged): string =>
-  `${oldAt(instant, stream, aged)} < now()`

@@ -94,7 +94,7 @@ function oldSql(stream: StreamDef, { maxAgeMs, soonShare, from, to }: Ages): rea
 }
 
 /**
- * The rows that are asked, as `m`, of the table whose rows hold the details of `stream`.
+ * The rows that are asked, of the table whose rows hold the details of `stream`.
  * @param since parameter of SQL with the time since when changes count
  * @param ages parameters of what decides about ages; null: only changes count
  */
@@ -103,5 +103,5 @@ export function candidatesSql(stream: StreamDef, since: string, ages: Ages | nul
   const keys = [...changedSql(stream, since), ...(ages === null ? [] : oldSql(stream, ages))]
   const same = holder.key.map((name, index) => `t.${identifier(name)} = asked.k${index}`).join(' and ')
   return `(${keys.join(' union ')}) asked(${holder.key.map((_, index) => `k${index}`).join(', ')})
-    cross join lateral (select * from mirror.${identifier(holder.name)} t where ${same} offset 0) m`
+    cross join lateral (select * from mirror.${identifier(holder.name)} t where ${same} offset 0)`
 }

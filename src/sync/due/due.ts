@@ -1,32 +1,35 @@
-// Why is this record read now? Which details are due, as SQL.
+// Why is this record read now? Which details are due, and the reason: one statement, due.sql.
 //
 // Details are read for each row of their *holder*: of a list for its own rows, below a record for the row of that record
-// (`rental_payments`: once for each rental). For a holder that exists and is not a stub, details are due when they are
+// (`rental_payments`: once for each rental). For a holder that exists and is not a stub, details are due for the first of
+// these reasons (reasons.ts) that applies:
 //
-//   new      never read;
-//   changed  read before `changed_at` of its `sync.records`, which moves when a list shows a new or different record, when
-//            a change of ours is settled, and when rows below it must be read again;
-//   old      read longer ago than `DETAIL_MAX_AGE` times the share of its key; for rentals about to depart or just back, a
-//            quarter of that (ages.ts);
-//   skipped  read without redundant reads (`partly`), of which one is no longer redundant (`sync.reads`);
-//   always   shared with others who change them without a trace, such as calendars: at each run, or, in hot runs, when a
-//            rental of the boat changed since (`dueBy`);
-//   asked    read before the run started, where it is a full one (`before`).
+//   always      shared with others who change them without a trace, such as calendars: at each run but hot ones;
+//   new         never read;
+//   changed     read before `changed_at` of its `sync.records`, which moves when a list shows a new or different record, when
+//               a change of ours is settled, and when rows below it must be read again; in hot runs, when a rental of the boat
+//               changed since (`dueBy`);
+//   asked       read before the run started, where it is a full one (`before`);
+//   needed      read without redundant reads (`partly`), of which one is no longer redundant (`sync.reads`);
+//   soon, aged  read longer ago than `DETAIL_MAX_AGE` times the share of its key; for rentals about to depart or just back, a
+//               quarter of that (ages.ts).
 //
 // Where the singles of a list are redundant, the list replaces them: seen by it (`listed_at`) counts as read, and old
 // records are compared with the list when it is read. A refresh reads its record whether it is due or not.
 //
 // A sync checks all rows. A scheduled run checks those that may be due, by indexes (candidates.ts). Due details are read in
-// order of usefulness. `explain` shows why and when the details of a record are read next (`nextRead`).
+// order of usefulness. Planning, the schedule and `explain` (`nextRead`) ask this statement.
 
 import { sql } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import { isDetailOnSchedule, repeatsOf, repeatsWithin } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
-import { identifier, isStub, keySql, literal, on, type Queryable } from '../../database/sql.ts'
-import { isOlder, oldAt, usualSoonShare } from './ages.ts'
+import { fillSql, identifier, isStub, keySql, literal, on, type Queryable } from '../../database/sql.ts'
+import { isSoon, oldAt, usualSoonShare } from './ages.ts'
 import { candidatesSql, holderOf } from './candidates.ts'
+import due from './due.sql'
+import type { Reason } from './reasons.ts'
 
 export type DueSettings = {
   /** What asks: a one-off sync, the schedule, or a hot run. */
@@ -79,69 +82,62 @@ export const isExpected = ({ dueBy }: StreamDef, key: string): string =>
         and x._changed_at > d.detail_read_at and x._read_at > d.detail_read_at - ${answeredWithin})`
 
 type DueQuery = {
-  /** May name when a change was last seen. */
-  readonly select: string | ((changedAt: string) => string)
+  readonly columns: string
   readonly tail: string
   /** Of the tail: they begin with `$7`. */
   readonly values?: readonly unknown[]
   /** Of some rows only those that changed, none for their age. */
   readonly onlyChanged?: true
-  /** Also rows of which nothing is due. */
-  readonly isDueOrNot?: boolean
 }
 
+/** Asks the statement for rows that hold details, whether they are due or not: then `due.reason` is not null. */
 async function queryDue<R extends QueryResultRow>(
   db: Queryable,
   stream: StreamDef,
   settings: DueSettings,
-  { select, tail, values = [], onlyChanged, isDueOrNot = false }: DueQuery,
+  { columns, tail, values = [], onlyChanged }: DueQuery,
 ): Promise<readonly R[]> {
-  const { scope, since } = settings
+  const { scope, since, before, from, to, leavesOut } = settings
   const { maxAgeMs, soonShare } = await agesNow(db, stream, settings)
   const holder = holderOf(stream)
-  const key = keySql(holder, 'm')
   const isList = stream.reads.kind === 'list'
-  const isWhole = stream.freshness === 'always' && !(scope === 'schedule' && isDetailOnSchedule(stream))
-  const isMadeDue = scope === 'hot' && stream.dueBy !== undefined
-  const isAll = since === null || (isWhole && !isMadeDue)
-  const hasAges = scope === 'schedule' && onlyChanged !== true
-  const ages = hasAges
-    ? { maxAgeMs: '$2::float8', soonShare: String(soonShare), from: '$3::date', to: '$4::date' }
-    : null
-  const rows = isAll ? `mirror.${holder.name} m` : candidatesSql(stream, '$5::timestamptz', ages)
+  const isHot = scope === 'hot'
+  const isMadeDue = isHot && stream.dueBy !== undefined
+  const isOnSchedule = scope === 'schedule' && isDetailOnSchedule(stream)
+  const isAlways = stream.freshness === 'always' && !isOnSchedule && !isMadeDue
+  const isAll = since === null || isAlways
+  const ages =
+    scope === 'schedule' && onlyChanged !== true
+      ? { maxAgeMs: '$2::float8', soonShare: String(soonShare), from: '$3::date', to: '$4::date' }
+      : null
   // For a few rows the state is looked up; for all of them, both tables are read.
   const known = isAll ? remembered : lookedUp
-  const changedAt = isList ? 'd.changed_at' : holder.reads.kind === 'list' ? 'p.changed_at' : 'm._changed_at'
+  const key = keySql(holder, 'm')
   const parent = !isList && holder.reads.kind === 'list' ? known('p', holder, key) : ''
-  const horizon = holder.horizon === 'date' ? 'm.date between w.first_day and w.last_day' : 'true'
-  const seenAt = isList
-    ? 'case when w.listed then greatest(d.detail_read_at, d.listed_at) else d.detail_read_at end'
-    : 'd.detail_read_at'
-  const aged = isOlder('d.detail_read_at', holder, {
-    row: 'm',
-    key,
-    maxAgeMs: 'w.max_age_ms',
-    soonShare: 'w.soon_share',
+  const aged = { row: 'm', key, maxAgeMs: 'w.max_age_ms', soonShare: 'w.soon_share' }
+  const text = fillSql(due, {
+    columns,
+    tail,
+    soon_share: String(soonShare),
+    list_suffices: `${isList} and ${areRedundant(repeatsOf(stream))}`,
+    reads_are_skipped: areRedundant(repeatsWithin(stream)),
+    holders: isAll ? `mirror.${holder.name}` : candidatesSql(stream, '$5::timestamptz', ages),
+    remembered: `${parent} ${known('d', stream, key)}`,
+    read_at: isList
+      ? 'case when w.listed then greatest(d.detail_read_at, d.listed_at) else d.detail_read_at end'
+      : 'd.detail_read_at',
+    changed_at: isList ? 'd.changed_at' : holder.reads.kind === 'list' ? 'p.changed_at' : 'm._changed_at',
+    old_at: isHot ? `'infinity'::timestamptz` : oldAt('d.detail_read_at', holder, aged),
+    is_always: String(isAlways),
+    is_expected: isMadeDue ? isExpected(stream, key) : 'false',
+    is_soon: isSoon(holder, 'm') ?? 'false',
+    is_stub: isStub('m'),
+    is_in_horizon: holder.horizon === 'date' ? 'm.date between w.first_day and w.last_day' : 'true',
+    // A hot run of a list reads what its own sweep found.
+    is_found: isHot && isList ? 'd.changed_at >= w.since' : 'true',
   })
-  // A hot run of a list reads what its own sweep found.
-  const found = scope === 'hot' && isList ? 'd.changed_at >= w.since' : 'true'
-  const stale = isMadeDue
-    ? `(d.detail_read_at is null or d.detail_read_at < ${changedAt} or ${isExpected(stream, key)})`
-    : isWhole
-      ? 'true'
-      : `(${seenAt} is null or ${seenAt} < ${changedAt} or ${seenAt} < w.before
-         or not w.listed and ${aged} or d.partly and not w.partly)`
-  const result = await db.query<R>(
-    `with w(before, max_age_ms, first_day, last_day, since, listed, partly, soon_share) as (
-      select $1::timestamptz, $2::float8, $3::date, $4::date, $5::timestamptz,
-        ${isList} and $6::boolean and ${areRedundant(repeatsOf(stream))},
-        $6::boolean and ${areRedundant(repeatsWithin(stream))}, ${soonShare}::float8)
-    select ${typeof select === 'string' ? select : select(changedAt)} from w cross join ${rows} ${parent} ${known('d', stream, key)}
-    where m._deleted_at is null and not ${isStub('m')} and ${horizon}
-      and ${isDueOrNot ? 'true' : `${found} and ${stale}`} ${tail}`,
-    [...settingsValues({ ...settings, maxAgeMs }), ...values],
-  )
-  return result.rows
+  const { rows } = await db.query<R>(text, [before, maxAgeMs, from, to, since, leavesOut, ...values])
+  return rows
 }
 
 /** How old details may be: as DETAIL_MAX_AGE says, or older where a quota lets them be no younger. */
@@ -173,30 +169,23 @@ const areRedundant = (reads: ReturnType<typeof repeatsOf>): string =>
     ? 'false'
     : `coalesce((select bool_and(state = 'redundant') from sync.reads where endpoint in (${reads.map(({ endpoint }) => literal(endpoint)).join(', ')})), false)`
 
-const settingsValues = (settings: DueSettings): readonly unknown[] => [
-  settings.before,
-  settings.maxAgeMs,
-  settings.from,
-  settings.to,
-  settings.since,
-  settings.leavesOut,
-]
-
 /** A record (for streams below another: a parent) whose details are due. `rank`: lower ranks are of use sooner. */
-export type DueKey = { readonly key: string; readonly rank: number }
+export type DueKey = { readonly key: string; readonly rank: number; readonly reason: Reason }
 
 /** Whose details are due, in the order of use. */
 export async function dueKeys(db: Queryable, stream: StreamDef, settings: DueSettings): Promise<readonly DueKey[]> {
   const holder = holderOf(stream)
   return await queryDue<DueKey>(db, stream, settings, {
-    select: `${keySql(holder, 'm')} as key, ${useRank(holder)} as rank`,
-    tail: `order by ${useOrder(holder)}`,
+    columns: `${keySql(holder, 'm')} as key, ${useRank(holder)} as rank, due.reason`,
+    tail: `and due.reason is not null order by ${useOrder(holder)}`,
   })
 }
 
 export type NextRead = {
-  /** `skipped`: redundant reads were skipped and are needed now; `listed`: the list shows what its single would. */
-  readonly reason: 'new' | 'changed' | 'skipped' | 'always' | 'listed' | 'old'
+  /** Null: they are not due now. */
+  readonly reason: Reason | null
+  /** The list shows what its single would. */
+  readonly listed: boolean
   readonly readAt: Date | null
   readonly changedAt: Date | null
   /** From when on they are too old; null: never read. */
@@ -211,17 +200,11 @@ export async function nextRead(
   settings: DueSettings,
 ): Promise<NextRead | null> {
   const holder = holderOf(stream)
-  const isAlways = stream.freshness === 'always' && !isDetailOnSchedule(stream)
-  const aged = { row: 'm', key: keySql(holder, 'm'), maxAgeMs: 'w.max_age_ms', soonShare: 'w.soon_share' }
   const same = holder.key.map((name, index) => `m.${identifier(name)} = $${index + 7}::${columnType(holder, name)}`)
   const [found] = await queryDue<NextRead>(db, stream, settings, {
-    select: (changedAt) => `case when ${isAlways} then 'always' when d.partly and not w.partly then 'skipped'
-        when w.listed and d.listed_at >= ${changedAt} then 'listed' when d.detail_read_at is null then 'new'
-        when d.detail_read_at < ${changedAt} then 'changed' else 'old' end as reason,
-      d.detail_read_at as "readAt", ${changedAt} as "changedAt", ${oldAt('d.detail_read_at', holder, aged)} as "oldAt"`,
+    columns: `due.reason, w.listed, d.detail_read_at as "readAt", t.changed_at as "changedAt", t.old_at as "oldAt"`,
     tail: `and ${same.join(' and ')}`,
     values: parts,
-    isDueOrNot: true,
   })
   return found ?? null
 }
@@ -238,8 +221,8 @@ export async function sampledKeys(
     stream,
     { ...settings, leavesOut: false, since: null },
     {
-      select: `${keySql(stream, 'm')} as key, ${useRank(stream)} as rank`,
-      tail: 'order by random() limit $7',
+      columns: `${keySql(stream, 'm')} as key, ${useRank(stream)} as rank, 'sample' as reason`,
+      tail: 'and due.reason is not null order by random() limit $7',
       values: [count],
     },
   )
@@ -256,7 +239,12 @@ export async function countListed(
     db,
     stream,
     { ...settings, leavesOut: false, since },
-    { select: 'count(*)::int as count', tail: 'and d.listed_at >= $7', values: [since], onlyChanged: true },
+    {
+      columns: 'count(*)::int as count',
+      tail: 'and due.reason is not null and d.listed_at >= $7',
+      values: [since],
+      onlyChanged: true,
+    },
   )
   return row?.count ?? 0
 }
@@ -284,7 +272,7 @@ export async function keysBelow(
 
 /** True when at least one record is due. */
 export async function isAnythingDue(db: Queryable, stream: StreamDef, settings: DueSettings): Promise<boolean> {
-  const found = await queryDue(db, stream, settings, { select: '1', tail: 'limit 1' })
+  const found = await queryDue(db, stream, settings, { columns: '1', tail: 'and due.reason is not null limit 1' })
   return found.length > 0
 }
 

@@ -4,7 +4,7 @@ import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, type Queryable, textArray } from '../../database/sql.ts'
 import { askedJoin, rememberedJoin } from '../../mirror/records.ts'
-import { isOlder } from '../due/ages.ts'
+import { oldAt } from '../due/ages.ts'
 
 export type KnownRecord = {
   readonly key: string
@@ -39,7 +39,7 @@ export async function knownRecords(
        coalesce(r.projection, 0) as projection, t._read_at is not null as exists,
        t._read_at is not null and t._deleted_at is null as alive,
        coalesce(${isStub('t')}, false) as stub,
-       $3::float8 is not null and coalesce(${isOlder('greatest(r.detail_read_at, r.listed_at)', stream, { row: 't', key: 'asked.key', maxAgeMs: '$3::float8' })}, true) as aged
+       $3::float8 is not null and coalesce(${oldAt('greatest(r.detail_read_at, r.listed_at)', stream, { row: 't', key: 'asked.key', maxAgeMs: '$3::float8' })} < now(), true) as aged
      from ${askedJoin(stream)} ${rememberedJoin}`,
     [textArray([...new Set(keys)]), stream.name, listAgeMs],
   )

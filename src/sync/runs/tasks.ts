@@ -5,6 +5,7 @@ import { claiming, hasRunOut, leaseLost } from '../../database/leases.ts'
 import type { MirrorDatabase } from '../../database/schema.generated.ts'
 import { inMs, now, on, type Queryable } from '../../database/sql.ts'
 import { stringifyJson } from '../../json/plain.ts'
+import { type Reason, reasonNumber, reasonOf } from '../due/reasons.ts'
 import { addingCounts, type RunCounts, refreshTrigger } from './runs.ts'
 
 /** A task without a heartbeat for this long may be claimed by another worker. */
@@ -16,6 +17,8 @@ type TaskKind = 'sweep' | 'plan' | 'links' | 'details' | 'confirm' | 'release' |
 
 export type NewTask = {
   readonly kind: TaskKind
+  /** Why; missing or null: for the reason of its run. */
+  readonly reason?: Reason | null
   readonly payload?: unknown
   readonly priority: number
   /** How long it cannot be claimed, in milliseconds. */
@@ -27,6 +30,8 @@ export type Task = {
   readonly runId: string
   readonly stream: string
   readonly kind: TaskKind
+  /** Null: an earlier version added it. */
+  readonly reason: Reason | null
   readonly payload: unknown
   readonly priority: number
   readonly fence: string
@@ -44,6 +49,10 @@ export type Task = {
   readonly isAsked: boolean
 }
 
+/** SQL: why a run `r` reads. */
+const reasonOfRun = `case when r.hot then 'hot' when r.trigger = 'release' then 'released'
+  when r.trigger in ('first', 'schedule') then 'complete' else 'asked' end`
+
 /** Adds tasks to a run. Returns their ids. */
 export async function addTasks(
   db: Queryable,
@@ -53,8 +62,9 @@ export async function addTasks(
 ): Promise<string[]> {
   if (tasks.length === 0) return []
   const { rows } = await db.query<{ id: string }>(
-    `insert into sync.tasks (run_id, stream, kind, payload, priority, not_before)
+    `insert into sync.tasks (run_id, stream, kind, payload, priority, reason, not_before)
      select $1, $2, t ->> 'kind', t -> 'payload', (t ->> 'priority')::int,
+       ${reasonNumber(`coalesce(t ->> 'reason', (select ${reasonOfRun} from sync.runs r where r.id = $1))`)},
        coalesce(clock_timestamp() + (t ->> 'delayMs')::float8 * interval '1 ms', '-infinity')
      from jsonb_array_elements($3::jsonb) with ordinality as e(t, n) order by n
      returning id`,
@@ -76,7 +86,7 @@ const claimSql = `
     update sync.tasks set status = 'running', attempts = attempts + 1, ${claiming('$2', leaseMs)}
     where id = $1 and ${claimableSql()} returning *
   )
-  select c.id, c.run_id as "runId", c.stream, c.kind, c.payload, c.priority, c.fence, c.attempts, c.checkpoint,
+  select c.id, c.run_id as "runId", c.stream, c.kind, ${reasonOf('c.reason')} as reason, c.payload, c.priority, c.fence, c.attempts, c.checkpoint,
     r.started_at as "runStartedAt", r.full_read as "fullRead", r.hot, r.trigger = 'schedule' as "isScheduled",
     r.trigger = '${refreshTrigger}' as "isAsked",
     extract(epoch from clock_timestamp() - c.checkpoint_at)::float8 * 1000 as "checkpointAgeMs"

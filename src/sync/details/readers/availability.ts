@@ -35,7 +35,7 @@ export class AvailabilityBatches {
   async prefetch(durationsOf: ReadonlyMap<string, readonly string[]>): Promise<Found> {
     const found: Found[] = []
     const batches = [...groupByDuration(durationsOf)].flatMap(([duration, ids]) =>
-      keyBatches(ids, batchSize, batchSize).map((batch) => ({ duration, ids: batch })),
+      keyBatches(ids, batchSize).map((batch) => ({ duration, ids: batch })),
     )
     for (const date of slotDates(this.#reading.context)) {
       // One element a day is requested singly, so that a change of the order shows.
