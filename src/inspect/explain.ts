@@ -5,7 +5,7 @@ import { keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { isStubSource, type Queryable } from '../database/sql.ts'
 import { holderOf } from '../sync/due/candidates.ts'
-import { type DueSettings, type NextRead, nextRead } from '../sync/due/due.ts'
+import { type DueSettings, type NextRead, nextReads } from '../sync/due/due.ts'
 import { reasons } from '../sync/due/reasons.ts'
 import { type PausedStream, pausedStreams } from '../sync/due/stream-state.ts'
 import { type QuarantineFacts, quarantinedRecord } from '../sync/quarantine.ts'
@@ -20,12 +20,10 @@ import {
   pastReads,
   type RecordChange,
   type RecordRow,
-  type Remembered,
   type RunAround,
   recordChanges,
   recordHistory,
   recordRow,
-  remembered,
   rowsBelow,
 } from './record-queries.ts'
 
@@ -36,8 +34,6 @@ export type RecordFacts = {
   /** Key columns and their values. */
   readonly key: Readonly<Record<string, string>>
   readonly row: RecordRow | null
-  /** When its details were read, and when it was last seen to change. */
-  readonly remembered: Remembered | null
   readonly below: readonly Below[]
   readonly history: { readonly total: number; readonly entries: readonly HistoryEntry[] }
   readonly quarantine: QuarantineFacts | null
@@ -80,7 +76,6 @@ export async function explainRecord(
     stream: stream.name,
     key: Object.fromEntries(stream.key.map((name, index) => [name, key[index] ?? ''])),
     row,
-    remembered: await remembered(db, stream.name, text),
     below,
     history: await recordHistory(db, stream, key, shownEntries),
     quarantine: await quarantinedRecord(db, stream.name, text),
@@ -95,7 +90,7 @@ export async function explainRecord(
   const reading = streamNamed(runningStream(stream))
   const holderKey = key.slice(0, holderOf(reading).key.length)
   const reads = await pastReads(db, reading.name, keyText(holderKey))
-  const next = await nextRead(db, reading, holderKey, settings)
+  const [next = null] = await nextReads(db, reading, holderKey, settings)
   const paused = (await pausedStreams(db)).find((each) => each.stream === reading.name) ?? null
   return { ...facts, state, why: [...whyDeleted(stream, state, facts), ...ahead], reads, next, paused }
 }
@@ -104,15 +99,11 @@ const aheadOfClock = (stream: StreamDef): string =>
   `Its read time is ahead of the database's clock. The next run of ${runningStream(stream)} corrects that and reads it again.`
 
 /** Why and when details are read next, in a sentence. Pure. */
-export function whenNext(
-  { reason, listed, readAt, changedAt, oldAt }: NextRead,
-  shown: (time: Date | null) => string,
-): string {
-  const before = readAt === null ? '' : ` Last read ${shown(readAt)}, last changed ${shown(changedAt)}.`
-  if (reason !== null) return `At the next run, because ${reasons[reason]} (${reason}).${before}`
+export function whenNext({ reason, listed, oldAt }: NextRead, shown: (time: Date | null) => string): string {
+  if (reason !== null) return `At the next run, because ${reasons[reason]} (${reason}).`
   return listed
     ? 'Only as a sample, because its list shows all that its own read would return.'
-    : `From ${shown(oldAt)}, or as soon as a change is seen.${before}`
+    : `From ${shown(oldAt)}, or as soon as a change is seen.`
 }
 
 /** The stream whose runs read this one. */

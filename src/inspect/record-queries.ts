@@ -64,17 +64,6 @@ export async function rowsBelow(db: Queryable, child: StreamDef, key: readonly s
   return rows[0] ?? { stream: child.name, live: 0, deleted: 0, sources: [], detailReadAt: null }
 }
 
-export type Remembered = { readonly detailReadAt: Date | null; readonly changedAt: Date }
-
-/** What sync.records has of a key; null when it has nothing. */
-export async function remembered(db: Queryable, stream: string, key: string): Promise<Remembered | null> {
-  const { rows } = await db.query<Remembered>(
-    'select detail_read_at as "detailReadAt", changed_at as "changedAt" from sync.records where stream = $1 and key = $2',
-    [stream, key],
-  )
-  return rows[0] ?? null
-}
-
 export type PastRead = {
   readonly at: Date
   readonly runId: string

@@ -6,7 +6,7 @@ import { keyParts, keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { type SyncContext, type TaskRun, taskRun } from './context.ts'
 import { readDetails } from './details/details.ts'
-import { keysBelow } from './due/due.ts'
+import { nextReads } from './due/due.ts'
 import { addRequestStreams, type NewRefresh, newRefreshes, refuseRequest } from './due/refreshes.ts'
 import { dueSettings, isEnabled, type PlanSettings, priorities, streamsToRead } from './plan.ts'
 import { type KnownRecord, knownRecords } from './remembered/known-records.ts'
@@ -92,8 +92,11 @@ async function readBelow(run: TaskRun, stream: StreamDef, parts: readonly string
   const { database, settings } = run.context
   const children = childrenOf(stream.name).filter(({ reads }) => reads.kind !== 'inside')
   for (const child of children.filter((each) => isEnabled(each, settings))) {
-    const keys = await keysBelow(database.pool, stream, parts, dueSettings(run.context))
-    await readDetails(runOf(run, child), keys)
+    const below = await nextReads(database.pool, child, parts, dueSettings(run.context))
+    await readDetails(
+      runOf(run, child),
+      below.map(({ key }) => key),
+    )
     await readBelow(run, child, parts)
   }
 }

@@ -41,7 +41,7 @@ describe('a record', () => {
     expect(explanation).toMatchObject({ state: 'alive', quarantine: null, changes: [], parent: null, heldBy: null })
     expect(explanation.row?.values).toMatchObject({ id: nth(2), reference_id: 'R-new' })
     expect(explanation.row?.source).toMatch(/^GET \/v3\/rentals/)
-    expect(explanation.remembered?.detailReadAt).toBeInstanceOf(Date)
+    expect(explanation.next?.readAt).toBeInstanceOf(Date)
     expect(explanation.why).toEqual([`Run ${explanation.lastSweep?.id} found it in the list.`])
   })
 
@@ -77,7 +77,9 @@ describe('a record', () => {
       pool.query(`update sync.records set ${columns} where stream = $1 and key = $2`, [stream, id])
     expect(await next()).toMatch(/^From then, or as soon as a change is seen/)
     await set(`detail_read_at = now() - interval '2 days'`)
-    expect(await next()).toMatch(/^At the next run, because a change was seen after its details were read \(changed\)\. Last read then, last changed then\.$/)
+    expect(await next()).toMatch(
+      /^At the next run, because a change was seen after its details were read \(changed\)\./,
+    )
     await pool.query(`update sync.records set changed_at = now() - interval '3 days' where key = $1`, [id])
     expect(await next()).toMatch(/^At the next run, because its details were read longer ago/)
     await set('detail_read_at = null')
@@ -194,7 +196,6 @@ describe('why a record is not deleted', () => {
     stream: 'rentals',
     key: { id: '1' },
     row,
-    remembered: null,
     below: [],
     history: { total: 0, entries: [] },
     quarantine: null,

@@ -85,12 +85,12 @@ const stateWords = {
 } as const
 
 function printExplanation(explanation: Explanation, payload: boolean): void {
-  const { row, remembered, parent, next, paused } = explanation
+  const { row, parent, next, paused } = explanation
   const [last] = explanation.reads
   const facts: readonly (readonly [string, string | null | undefined])[] = [
     ['Why', explanation.why.join(' ')],
     ['Read', row && `${instant(row.readAt)} UTC from ${row.source}`],
-    ['Details', remembered?.detailReadAt && `read ${instant(remembered.detailReadAt)} UTC`],
+    ['Details', next?.readAt && `read ${instant(next.readAt)} UTC, last changed ${instant(next.changedAt)} UTC`],
     ['Last', last && `${instant(last.at)} UTC in run ${last.runId}, because ${last.meaning} (${last.reason}).`],
     ['Paused', paused && `${pausedText([paused.stream], [paused])}: it is not read until you resume it.`],
     ['Next', next && whenNext(next, (time) => `${instant(time)} UTC`)],

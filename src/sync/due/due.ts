@@ -18,7 +18,7 @@
 // records are compared with the list when it is read. A refresh reads its record whether it is due or not.
 //
 // A sync checks all rows. A scheduled run checks those that may be due, by indexes (candidates.ts). Due details are read in
-// order of usefulness. Planning, the schedule and `explain` (`nextRead`) ask this statement.
+// order of usefulness. Planning, the schedule and `explain` (`nextReads`) ask this statement.
 
 import { sql } from 'kysely'
 import type { QueryResultRow } from 'pg'
@@ -43,7 +43,7 @@ export type DueSettings = {
   readonly to: string
   /** Redundant reads are not due; false: what was skipped is due. */
   readonly leavesOut: boolean
-  /** Only rows that changed since then, and on the schedule what may be old, are asked; null: all. */
+  /** Only rows that changed since then, and on the schedule those that may be old, are asked; null: all. */
   readonly since: Date | null
 }
 
@@ -86,8 +86,6 @@ type DueQuery = {
   readonly tail: string
   /** Of the tail: they begin with `$7`. */
   readonly values?: readonly unknown[]
-  /** Of some rows only those that changed, none for their age. */
-  readonly onlyChanged?: true
 }
 
 /** Asks the statement for rows that hold details, whether they are due or not: then `due.reason` is not null. */
@@ -95,7 +93,7 @@ async function queryDue<R extends QueryResultRow>(
   db: Queryable,
   stream: StreamDef,
   settings: DueSettings,
-  { columns, tail, values = [], onlyChanged }: DueQuery,
+  { columns, tail, values = [] }: DueQuery,
 ): Promise<readonly R[]> {
   const { scope, since, before, from, to, leavesOut } = settings
   const { maxAgeMs, soonShare } = await agesNow(db, stream, settings)
@@ -107,13 +105,11 @@ async function queryDue<R extends QueryResultRow>(
   const isAlways = stream.freshness === 'always' && !isOnSchedule && !isMadeDue
   const isAll = since === null || isAlways
   const ages =
-    scope === 'schedule' && onlyChanged !== true
+    scope === 'schedule'
       ? { maxAgeMs: '$2::float8', soonShare: String(soonShare), from: '$3::date', to: '$4::date' }
       : null
-  // For a few rows the state is looked up; for all of them, both tables are read.
-  const known = isAll ? remembered : lookedUp
   const key = keySql(holder, 'm')
-  const parent = !isList && holder.reads.kind === 'list' ? known('p', holder, key) : ''
+  const parent = !isList && holder.reads.kind === 'list' ? remembered('p', holder, key, isAll) : ''
   const aged = { row: 'm', key, maxAgeMs: 'w.max_age_ms', soonShare: 'w.soon_share' }
   const text = fillSql(due, {
     columns,
@@ -122,7 +118,7 @@ async function queryDue<R extends QueryResultRow>(
     list_suffices: `${isList} and ${areRedundant(repeatsOf(stream))}`,
     reads_are_skipped: areRedundant(repeatsWithin(stream)),
     holders: isAll ? `mirror.${holder.name}` : candidatesSql(stream, '$5::timestamptz', ages),
-    remembered: `${parent} ${known('d', stream, key)}`,
+    remembered: `${parent} ${remembered('d', stream, key, isAll)}`,
     read_at: isList
       ? 'case when w.listed then greatest(d.detail_read_at, d.listed_at) else d.detail_read_at end'
       : 'd.detail_read_at',
@@ -155,13 +151,11 @@ async function agesNow(
   return { maxAgeMs: all * 1_000, soonShare: soon === null ? usualSoonShare : soon / all }
 }
 
-/** Joins what is remembered of a record, under a key of SQL. */
-const remembered = (alias: string, { name }: StreamDef, key: string): string =>
-  `left join sync.records ${alias} on ${alias}.stream = '${name}' and ${alias}.key = ${key}`
-
-/** The same, record by record, whatever Postgres believes of their number. */
-const lookedUp = (alias: string, { name }: StreamDef, key: string): string =>
-  `left join lateral (select * from sync.records r where r.stream = '${name}' and r.key = ${key} offset 0) ${alias} on true`
+/** Joins what is remembered of a record, under a key of SQL: of few rows one by one, whatever Postgres believes of their number. */
+const remembered = (alias: string, { name }: StreamDef, key: string, isAll: boolean): string =>
+  isAll
+    ? `left join sync.records ${alias} on ${alias}.stream = '${name}' and ${alias}.key = ${key}`
+    : `left join lateral (select * from sync.records r where r.stream = '${name}' and r.key = ${key} offset 0) ${alias} on true`
 
 /** SQL: whether all of these reads are skipped. */
 const areRedundant = (reads: ReturnType<typeof repeatsOf>): string =>
@@ -182,6 +176,7 @@ export async function dueKeys(db: Queryable, stream: StreamDef, settings: DueSet
 }
 
 export type NextRead = {
+  readonly key: string
   /** Null: they are not due now. */
   readonly reason: Reason | null
   /** The list shows what its single would. */
@@ -192,21 +187,23 @@ export type NextRead = {
   readonly oldAt: Date | null
 }
 
-/** Why and when the schedule reads the details of this holder next; null: it holds none that are read. */
-export async function nextRead(
+/** Why and when the schedule reads the details of holders next: of the one with this key, or of all whose keys begin so. */
+export async function nextReads(
   db: Queryable,
   stream: StreamDef,
   parts: readonly string[],
   settings: DueSettings,
-): Promise<NextRead | null> {
+): Promise<readonly NextRead[]> {
   const holder = holderOf(stream)
-  const same = holder.key.map((name, index) => `m.${identifier(name)} = $${index + 7}::${columnType(holder, name)}`)
-  const [found] = await queryDue<NextRead>(db, stream, settings, {
-    columns: `due.reason, w.listed, d.detail_read_at as "readAt", t.changed_at as "changedAt", t.old_at as "oldAt"`,
-    tail: `and ${same.join(' and ')}`,
+  const same = holder.key
+    .slice(0, parts.length)
+    .map((name, index) => `m.${identifier(name)} = $${index + 7}::${columnType(holder, name)}`)
+  return await queryDue<NextRead>(db, stream, settings, {
+    columns: `${keySql(holder, 'm')} as key, due.reason, w.listed, d.detail_read_at as "readAt", t.changed_at as "changedAt",
+      t.old_at as "oldAt"`,
+    tail: `and ${same.join(' and ')} order by key`,
     values: parts,
   })
-  return found ?? null
 }
 
 /** Records of a list at random, at most `count`, of those that would be due if the list did not replace their singles. */
@@ -238,36 +235,10 @@ export async function countListed(
   const [row] = await queryDue<{ count: number }>(
     db,
     stream,
-    { ...settings, leavesOut: false, since },
-    {
-      columns: 'count(*)::int as count',
-      tail: 'and due.reason is not null and d.listed_at >= $7',
-      values: [since],
-      onlyChanged: true,
-    },
+    { ...settings, scope: 'sync', leavesOut: false, since },
+    { columns: 'count(*)::int as count', tail: 'and due.reason is not null and d.listed_at >= $7', values: [since] },
   )
   return row?.count ?? 0
-}
-
-/**
- * Keys of live rows of a stream that begin with these values of its key columns: one row, or all below a record above it; of
- * past and far days none.
- */
-export async function keysBelow(
-  db: Queryable,
-  stream: StreamDef,
-  parts: readonly string[],
-  { from, to }: Pick<DueSettings, 'from' | 'to'>,
-): Promise<readonly string[]> {
-  const same = parts.map((_, index) => `m.${stream.key[index]}::text = $${index + 3}`)
-  const horizon = stream.horizon === 'date' ? 'm.date between w.first_day and w.last_day' : 'true'
-  const { rows } = await db.query<{ key: string }>(
-    `with w(first_day, last_day) as (select $1::date, $2::date)
-     select ${keySql(stream, 'm')} as key from w cross join mirror.${stream.name} m
-     where ${same.join(' and ')} and m._deleted_at is null and ${horizon} order by key`,
-    [from, to, ...parts],
-  )
-  return rows.map(({ key }) => key)
 }
 
 /** True when at least one record is due. */
