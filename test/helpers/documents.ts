@@ -8,6 +8,7 @@ import { writes } from '../../src/catalog/writes.ts'
 import { settings } from '../../src/settings.ts'
 import { withBlock } from './doc-block.ts'
 import { llmsText, readDocuments, withContents } from './document-index.ts'
+import { dueStatement } from './due-statement.ts'
 
 /** One row of the table of settings. */
 const settingRow = ({ name, fallback, takes, meaning }: (typeof settings)[keyof typeof settings]): string =>
@@ -89,6 +90,7 @@ const blocks: readonly { readonly path: string; readonly name: string; readonly 
     name: 'operations',
     lines: ['| operation | target | body |', '|---|---|---|', ...writes.map(operationRow)],
   },
+  { path: 'docs/operations.md', name: 'due', lines: ['```sql', await dueStatement(), '```'] },
 ]
 
 const reads = readEndpoints.length

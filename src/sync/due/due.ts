@@ -115,10 +115,10 @@ async function queryDue<R extends QueryResultRow>(
     columns,
     tail,
     soon_share: String(soonShare),
-    list_suffices: `${isList} and ${areRedundant(repeatsOf(stream))}`,
+    list_suffices: isList ? areRedundant(repeatsOf(stream)) : 'false',
     reads_are_skipped: areRedundant(repeatsWithin(stream)),
     holders: isAll ? `mirror.${holder.name}` : candidatesSql(stream, '$5::timestamptz', ages),
-    remembered: `${parent} ${remembered('d', stream, key, isAll)}`,
+    remembered: `${parent}\n  ${remembered('d', stream, key, isAll)}`,
     read_at: isList
       ? 'case when w.listed then greatest(d.detail_read_at, d.listed_at) else d.detail_read_at end'
       : 'd.detail_read_at',
@@ -197,11 +197,11 @@ export async function nextReads(
   const holder = holderOf(stream)
   const same = holder.key
     .slice(0, parts.length)
-    .map((name, index) => `m.${identifier(name)} = $${index + 7}::${columnType(holder, name)}`)
+    .map((name, index) => `and m.${identifier(name)} = $${index + 7}::${columnType(holder, name)}`)
   return await queryDue<NextRead>(db, stream, settings, {
     columns: `${keySql(holder, 'm')} as key, due.reason, w.listed, d.detail_read_at as "readAt", t.changed_at as "changedAt",
       t.old_at as "oldAt"`,
-    tail: `and ${same.join(' and ')} order by key`,
+    tail: `${same.join(' ')} order by key`,
     values: parts,
   })
 }
