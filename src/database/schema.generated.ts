@@ -1965,6 +1965,11 @@ export type MirrorDatabase = {
     since: Generated<Timestamp>
     sampled_at: Timestamp | null
   }
+  'sync.reasons': {
+    number: Int8 | null
+    reason: string | null
+    meaning: string | null
+  }
   'sync.records': {
     stream: string
     key: string

@@ -39,6 +39,7 @@ const types: Readonly<Record<string, string>> = {
   numeric: 'Numeric',
   oid: 'number',
   pg_snapshot: 'string',
+  smallint: 'number',
   text: 'string',
   'text[]': 'string[]',
   'timestamp with time zone': 'Timestamp',
