@@ -24,7 +24,7 @@ const omitted = [
   'test/surroundings/!(statistics|usual-month).test.ts',
   'test/serve/{mirror-of-mirror,openapi,reads-shapes,stacked-kills,writes-lost}.test.ts',
   'test/{cli/{hangup,lost-start,unbuilt},discovery/json-server,embedded/{embedded-postgres,full-temporary,processes}}.test.ts',
-  'test/{access/partners-property,hostile/{operator,sync},jobs/backend-gone}.test.ts',
+  'test/{release-check,access/partners-property,hostile/{operator,sync},jobs/backend-gone}.test.ts',
   'test/{jobs/redis-failover,mirror/feed-copies,outbox/crash,sandbox/command,sync/check}.test.ts',
   'test/{cli/{check-write,init,messages,outputs,unauthorized,words},web/{page-browser,page-truth}}.test.ts',
   'test/{embedded/names,privacy/{anywhere,before-the-disk},reports/own-blocks,schema/restored-rights}.test.ts',

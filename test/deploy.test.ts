@@ -4,6 +4,7 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import { notesOf, withAbsoluteLinks } from '../scripts/release-notes.mjs'
 import { settings } from '../src/settings.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
@@ -138,31 +139,108 @@ it('whatever the image copies exists and is let through to its build', () => {
   }
 })
 
-it('the workflow runs the gate as root on Debian, on the oldest Node that is supported and on the newest', () => {
-  type Step = { readonly uses?: string; readonly run?: string; readonly with?: Readonly<Record<string, unknown>> }
-  type Job = {
-    readonly container: { readonly image: string; readonly options: string }
-    readonly strategy: { readonly matrix: { readonly node: readonly string[] } }
-    readonly 'timeout-minutes': number
-    readonly steps: readonly Step[]
-  }
-  const workflow = parse(read('.github/workflows/ci.yml')) as { permissions: object; jobs: Record<string, Job> }
-  expect(workflow.permissions).toEqual({ contents: 'read' })
-  expect(Object.keys(workflow.jobs)).toEqual(['gate'])
-  const { gate } = workflow.jobs
+type Step = { readonly uses?: string; readonly run?: string; readonly with?: Readonly<Record<string, unknown>> }
+type Job = {
+  readonly needs?: string
+  readonly uses?: string
+  readonly environment?: string
+  readonly permissions?: Readonly<Record<string, string>>
+  readonly container?: { readonly image: string; readonly options: string }
+  readonly strategy?: { readonly matrix: { readonly node: readonly string[] } }
+  readonly 'timeout-minutes'?: number
+  readonly steps?: readonly Step[]
+}
+type Workflow = { readonly permissions: object; readonly jobs: Readonly<Record<string, Job>> }
+const workflow = (name: string): Workflow => parse(read(`.github/workflows/${name}`)) as Workflow
+const commandsOf = ({ steps = [] }: Job): readonly string[] => steps.flatMap(({ run }) => run ?? [])
+const nodeOf = ({ steps = [] }: Job): unknown =>
+  steps.find(({ uses }) => uses?.startsWith('actions/setup-node@'))?.with?.['node-version']
+
+it('the workflow runs the gate as root on Debian, on the oldest Node that is supported and on those with fixes', () => {
+  const { permissions, jobs } = workflow('ci.yml')
+  expect(permissions).toEqual({ contents: 'read' })
+  expect(Object.keys(jobs)).toEqual(['gate'])
+  const { gate = {} } = jobs
   const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } }
-  expect(gate?.strategy.matrix.node).toEqual([engines.node.replace('>=', ''), 'current'])
+  expect(gate.strategy?.matrix.node).toEqual([engines.node.replace('>=', ''), '22', '24'])
   // The gate's apt needs a root; orphans of killed processes need a first process that reaps them.
-  expect(gate?.container.image).toMatch(/^buildpack-deps:[a-z]+$/)
-  expect(gate?.container.options).toBe('--init')
+  expect(gate.container?.image).toMatch(/^buildpack-deps:[a-z]+$/)
+  expect(gate.container?.options).toBe('--init')
   const [minutes] = /(?<=^limit_seconds=\$\(\()\d+(?= \* 60\)\)$)/m.exec(read('.ci/run')) ?? []
-  expect(gate?.['timeout-minutes']).toBeGreaterThan(Number(minutes))
-  const steps = gate?.steps ?? []
-  expect(steps.find(({ uses }) => uses?.startsWith('actions/setup-node@'))?.with?.['node-version']).toBe(
-    `\${{ matrix.node }}`,
+  expect(gate['timeout-minutes']).toBeGreaterThan(Number(minutes))
+  expect(nodeOf(gate)).toBe(`\${{ matrix.node }}`)
+  expect(commandsOf(gate)).toEqual(['.ci/run'])
+  for (const command of commandsOf(gate)) accessSync(new URL(`../${command}`, import.meta.url), constants.X_OK)
+})
+
+it('the workflow of a release publishes without a token, after the gate, and each job may do its own part only', () => {
+  const { permissions, jobs } = workflow('release.yml')
+  expect(permissions).toEqual({ contents: 'read' })
+  expect(Object.entries(jobs).map(([name, { needs }]) => [name, needs])).toEqual([
+    ['gate', undefined],
+    ['package', 'gate'],
+    ['image', 'package'],
+    ['notes', 'image'],
+  ])
+  expect(jobs.gate?.uses).toBe('./.github/workflows/ci.yml')
+  expect(jobs.package).toMatchObject({ environment: 'npm', permissions: { contents: 'read', 'id-token': 'write' } })
+  expect(nodeOf(jobs.package ?? {})).toBe(24)
+  const [install, check, publish] = commandsOf(jobs.package ?? {})
+  expect(install).toBe('npm ci')
+  expect(check).toBe('npm run release:check -- "$GITHUB_REF_NAME"')
+  expect(publish).toMatch(/^npm publish --provenance /)
+  expect(read('.github/workflows/release.yml')).not.toContain('secrets.')
+  const build = jobs.image?.steps?.find(({ uses }) => uses?.startsWith('docker/build-push-action@'))?.with
+  expect(build).toMatchObject({ platforms: 'linux/amd64,linux/arm64', sbom: true, provenance: 'mode=max' })
+  const needed = [...read('Dockerfile').matchAll(/^ARG (\w+)=/gm)].map(([, name]) => name)
+  const given = [...String(build?.['build-args']).matchAll(/^(\w+)=/gm)].map(([, name]) => name)
+  expect(given).toEqual(needed)
+  expect(jobs.image?.permissions).toEqual({
+    contents: 'read',
+    packages: 'write',
+    'id-token': 'write',
+    attestations: 'write',
+  })
+  expect(jobs.notes?.permissions).toEqual({ contents: 'write' })
+})
+
+it.each(['ci.yml', 'release.yml'])('%s takes actions of others by commit, and keeps no credentials', (name) => {
+  const text = read(`.github/workflows/${name}`)
+  for (const [, used = '', comment = ''] of text.matchAll(/uses: ([^.\s]\S*)(.*)/g)) {
+    expect(used).toMatch(/^[a-z]+\/[a-z-]+@[0-9a-f]{40}$/)
+    expect(comment, used).toMatch(/^ # v\d+\.\d+\.\d+$/)
+  }
+  const steps = Object.values(workflow(name).jobs).flatMap((job) => job.steps ?? [])
+  for (const { uses, with: options } of steps)
+    if (uses?.startsWith('actions/checkout@')) expect(options).toEqual({ 'persist-credentials': false })
+})
+
+it('the bot for dependencies watches packages, actions and images, and leaves back only packages that are used', () => {
+  type Update = {
+    readonly 'package-ecosystem': string
+    readonly ignore?: readonly { readonly 'dependency-name': string }[]
+  }
+  const { updates } = parse(read('.github/dependabot.yml')) as { updates: readonly Update[] }
+  const watched = updates.map((update) => update['package-ecosystem'])
+  expect(watched).toEqual(['npm', 'github-actions', 'docker', 'docker-compose'])
+  const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Record<string, object>
+  for (const ignored of updates.flatMap(({ ignore = [] }) => ignore))
+    expect({ ...dependencies, ...devDependencies }).toHaveProperty([ignored['dependency-name']])
+})
+
+it('the notes of a release are its section of CHANGELOG.md, with links that can be followed from elsewhere', () => {
+  const changelog =
+    '# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2027-01-02\n\n- [a](docs/feed.md#b)\n\n## [1.1.0] - x\n\nold\n'
+  expect(notesOf(changelog, 'Unreleased')).toBe('')
+  expect(notesOf(changelog, '1.1.0')).toBe('old')
+  expect(notesOf(changelog, '1.1')).toBe('')
+  expect(withAbsoluteLinks(notesOf(changelog, '1.2.0'), 'https://example.com/v1.2.0')).toBe(
+    '- [a](https://example.com/v1.2.0/docs/feed.md#b)',
   )
-  for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^actions\/[a-z-]+@v\d+$/)
-  const commands = steps.flatMap(({ run }) => run ?? [])
-  expect(commands).toEqual(['.ci/run'])
-  for (const command of commands) accessSync(new URL(`../${command}`, import.meta.url), constants.X_OK)
+})
+
+it('a packed copy has no script that runs, or is warned of, where it is installed', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+  for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) expect(scripts).not.toHaveProperty(name)
+  expect(scripts.postprepare).toBe('npm run build')
 })

@@ -20,7 +20,7 @@ const npm = (...args: readonly string[]): Promise<{ code: unknown; output: strin
   })
 
 it('is built only with the development packages, as `npm ci` finds out with NODE_ENV=production', async () => {
-  expect(await npm('run', 'prepare')).toEqual({
+  expect(await npm('run', 'postprepare')).toEqual({
     code: 1,
     output: 'Building needs the development packages. Run: npm ci --include=dev\n',
   })
