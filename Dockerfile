@@ -1,7 +1,7 @@
 # The image of boat-mirror: compiled in one stage, run in another with production packages only, as an unprivileged user.
 # The embedded Postgres is left out: a container gets its database from DATABASE_URL.
 
-FROM node:22-alpine AS build
+FROM node:24-alpine AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
@@ -12,7 +12,7 @@ COPY src src
 COPY sandbox sandbox
 RUN npm run build && find dist -name '*.d.ts' -delete
 
-FROM node:22-alpine AS packages
+FROM node:24-alpine AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
 # npm lists what is installed (SBOM) once package.json asks for no more than that. What only a compiler or a debugger reads
@@ -23,7 +23,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund --omit=dev --omit=optional \
   && npm cache clean --force \
   && find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete
 
-FROM node:22-alpine
+FROM node:24-alpine
 ARG VERSION=0.0.0
 ARG REVISION=unknown
 ARG SOURCE=unknown
