@@ -79,7 +79,7 @@ describe('what a user of the database reads', () => {
 
 const project: Texts = new Map([
   ['docs/sources.md', '<a id="2.5"></a>\n### 2.5 Rental\n<a id="resources/rental"></a>\n### resources/rental\n'],
-  ['docs/guide.md', '# Guide\n## Two things to know\n'],
+  ['docs/guide.md', '# Guide\n## Two things to know\n```sh\n# In a block of code\n```\n'],
   ['src/sync/plan.ts', ''],
 ])
 
@@ -94,6 +94,14 @@ it.each([
   ['src/a.ts', '// https://docs.digital-nautic.com/digitalnautic-api/resources/user'],
   ['docs/other.md', '[a](nowhere.md)'],
   ['docs/other.md', '[a](guide.md#three-things)'],
+  ['docs/other.md', '[a](guide.md#in-a-block-of-code)'],
+  ['docs/other.md', '[a](guide.md "Guide")'],
+  ['docs/other.md', '[a]()'],
+  ['docs/other.md', '[a](http://example.com/page)'],
+  ['docs/other.md', '[a](https//example.com/page)'],
+  ['docs/other.md', '[a](https://example/page)'],
+  ['docs/other.md', '[a](https://example.com/a page)'],
+  ['docs/other.md', '<https:/example.com>'],
   ['docs/other.md', '`sync/{plan,budget}.ts`'],
 ])('in %s, a citation that leads nowhere is found: %s', (from, text) => {
   expect(faultsOf(project, from, text)).not.toEqual([])
@@ -105,6 +113,7 @@ it.each([
   ['src/a.ts', '// Date-times of RFC 3339, section 5.6.'],
   ['src/a.ts', '// https://docs.digital-nautic.com/digitalnautic-api/resources/rental'],
   ['docs/other.md', '[a](guide.md#two-things-to-know) [b](sources.md#2.5) `src/sync/{plan}.ts`, `NNNN_what.ts`'],
+  ['docs/other.md', '[a](https://example.com/page#part) <http://127.0.0.1:8484>'],
 ])('in %s, what leads somewhere is no fault: %s', (from, text) => {
   expect(faultsOf(project, from, text)).toEqual([])
 })

@@ -61,7 +61,10 @@ export const anchorOf = (heading: string): string =>
     .replaceAll(' ', '-')
 
 const headingsOf = (document: string): readonly string[] =>
-  [...document.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => heading)
+  [...withoutCode(document).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => heading)
+
+/** Without blocks of code: a comment of a shell looks like a heading. */
+const withoutCode = (document: string): string => document.replace(/^```[\s\S]*?^```$/gm, '')
 
 /** The file that a path stands for, as seen from the project's folder, from a document's or from docs. */
 function fileAt(texts: Texts, from: string, path: string): string | undefined {
@@ -89,14 +92,21 @@ export function faultsOf(texts: Texts, from: string, text: string): readonly str
   return faults.map((fault) => `${from}: ${fault}`)
 }
 
+/** Links to files, which must be there with the anchor, and to public pages, which are not asked: only their form is checked. */
 function brokenLinks(texts: Texts, from: string, text: string): readonly string[] {
-  return [...text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].flatMap(([, path = '', anchor]) => {
-    const file = path === '' ? from : posix.normalize(posix.join(posix.dirname(from), path))
+  const pages = [...text.matchAll(/<(https?:[^>]*)>/g)]
+  return [...text.matchAll(/\]\(([^)]*)\)/g), ...pages].flatMap(([, link = '']) => {
+    if (/^[a-z]+:/.test(link)) return isAddress(link) ? [] : [`not the address of a page: ${link}`]
+    const [, path = '', anchor] = /^([^#\s]*)(?:#(\S+))?$/.exec(link) ?? []
+    const file = path === '' && anchor !== undefined ? from : posix.normalize(posix.join(posix.dirname(from), path))
     const target = texts.get(file)
-    if (target === undefined) return [`no such file: ${path}`]
+    if (target === undefined) return [`no such file: ${link}`]
     return anchor === undefined || anchorsOf(target).has(anchor) ? [] : [`${file} has no anchor ${anchor}`]
   })
 }
+
+const isAddress = (link: string): boolean =>
+  !/\s/.test(link) && URL.canParse(link) && /^https:\/\/[^/]+\.[a-z]+(?:\/|$)|^http:\/\/127\.0\.0\.1:/.test(link)
 
 /** Names of source files in a document, by the end of their path (`sync/plan.ts`, `{a,b}.ts` for two), that no file has. */
 const unknownFiles = (texts: Texts, document: string): readonly string[] =>
