@@ -16,24 +16,24 @@ return case when status in ('VALIDATED', 'PENDING', 'CANCELED_BY_CLIENT', 'CANCE
 comment on function report.status_word(text) is
   'Returns a status as the views compare it: in capitals, with _ for - and spaces, and CANCELED for CANCELLED.';
 
--- What few rentals need is looked up by these. With their owner's rights, as views have them.
+-- What few rentals need is looked up by these. With their owner's rights, as views have them; plpgsql plans them once a session.
 create or replace function report.currencies_of(rental bigint) returns text[]
-language sql stable parallel safe security definer set search_path = pg_catalog, pg_temp
-as $$
-  select array(select p.currency from {{named_currencies}} p where p.rental_id = rental and p.currency is not null
+language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp
+as $$ begin
+  return array(select p.currency from {{named_currencies}} p where p.rental_id = rental and p.currency is not null
     union select report.currency_code(r.deposit_currency) from mirror.rentals r where r.id = rental and report.currency_code(r.deposit_currency) is not null
-    order by 1)
-$$;
+    order by 1);
+end $$;
 comment on function report.currencies_of(bigint) is
   'Returns every currency that the payments, the options and the deposit of a rental name.';
 
 create or replace function report.paid_in_lines(rental bigint) returns numeric
-language sql stable parallel safe security definer set search_path = pg_catalog, pg_temp
-as $$
-  select case when count(*) = count(l.price) and cardinality(report.currencies_of(rental)) < 2 and exists (select from sync.records d
-      where d.stream = 'rental_payments' and d.key = rental::text and d.detail_read_at is not null) then coalesce(sum(l.price), 0) end
-  from mirror.rental_payments l where l.rental_id = rental and l._deleted_at is null
-$$;
+language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp
+as $$ begin
+  return (select case when count(*) = count(l.price) and exists (select from sync.records d where d.stream = 'rental_payments'
+      and d.key = rental::text and d.detail_read_at is not null) and cardinality(report.currencies_of(rental)) < 2 then coalesce(sum(l.price), 0) end
+    from mirror.rental_payments l where l.rental_id = rental and l._deleted_at is null);
+end $$;
 comment on function report.paid_in_lines(bigint) is
   'Returns the sum of the payment lines of a rental. Null, unknown: they were not read, one has no amount, or several currencies are named.';
 
