@@ -126,8 +126,10 @@ describe('a database that went back', () => {
     await rig.push()
     const before = plans.map(sentOf)
     await earlier.push()
-    const ended = await Promise.all(ids.map(async (id, at) => [plans[at]?.operation, await earlier.status(id)]))
-    expect(ended).toEqual(plans.map(({ operation }) => [operation, 'done']))
+    const ended = await Promise.all(ids.map((id) => earlier.change(id)))
+    expect(ended.map(({ operation, status, error }) => [operation, status, error])).toEqual(
+      plans.map(({ operation }) => [operation, 'done', null]),
+    )
     expect(plans.map(sentOf)).toEqual(before)
   })
 
@@ -138,8 +140,10 @@ describe('a database that went back', () => {
     await rig.database.pool.query(`select outbox.cancel(id) from outbox.changes where status = 'queued'`)
     const before = plans.map(sentOf)
     await earlier.push()
-    const ended = await Promise.all(ids.map(async (id, at) => [plans[at]?.operation, await earlier.status(id)]))
-    expect(ended).toEqual(plans.map(({ operation }) => [operation, 'done']))
+    const ended = await Promise.all(ids.map((id) => earlier.change(id)))
+    expect(ended.map(({ operation, status, error }) => [operation, status, error])).toEqual(
+      plans.map(({ operation }) => [operation, 'done', null]),
+    )
     expect(plans.map((each, at) => sentOf(each) - (before[at] ?? 0))).toEqual(plans.map(() => 1))
   })
 

@@ -393,7 +393,7 @@ describe('a process with the former settings', () => {
       ['worker'],
       on(database, { ...settings, API_BASE_URL: api.url, PORT: '0', LOG_LEVEL: 'info' }),
     )
-    await expect.poll(() => worker.text(), { interval: 100 }).toContain('Running. Next')
+    await expect.poll(() => worker.text(), { interval: 100 }).toContain('"event":"first_sync"')
     await apply(database, drop)
     markEverybody(api, ' after')
     await database.pool.query(`select mirror.refresh('users')`)
