@@ -136,7 +136,7 @@ describe('each table and view of a restricted role', () => {
       'traffic',
       'row_changes',
     ]
-    const alsoOpen = ['gate', 'pinned', 'repeatable', 'migrations', 'records']
+    const alsoOpen = ['gate', 'pinned', 'repeatable', 'migrations', 'records', 'reasons']
     expect((seen['sync.records'] as { key: string }[]).map(({ key }) => key)).toEqual(['10'])
     for (const { schema, name } of found) {
       const where = `${schema}.${name}`
