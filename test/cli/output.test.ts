@@ -14,6 +14,8 @@ import { lineView } from '../../src/cli/terminal/progress.ts'
 import { quarantinedOf, runLine } from '../../src/inspect/outcome.ts'
 import type { Run } from '../../src/sync/runs/runs.ts'
 import { asCalled, commandNames } from '../../src/text.ts'
+import { readTexts } from '../helpers/citations.ts'
+import { projectRoot } from '../helpers/import-graph.ts'
 
 const run = (facts: Partial<Run>): Run => ({
   id: '7',
@@ -249,6 +251,13 @@ it('a damaged file of the built-in sandbox is no sandbox', () => {
 it('hints know every command', () => {
   const names = createProgram().commands.map((command) => command.name())
   expect(names).toEqual(commandNames.split('|'))
+})
+
+it('no command prints a hint without spelling it as it was called', () => {
+  const printed = new RegExp(`\\bprint\\([^\\n]*\\bboat-mirror (?:${commandNames})\\b.*`, 'g')
+  const sources = [...readTexts(projectRoot, ['src/cli'], [])].filter(([path]) => path.endsWith('.ts'))
+  expect(sources.length).toBeGreaterThan(30)
+  expect(sources.flatMap(([path, text]) => [...text.matchAll(printed)].map(([line]) => `${path}: ${line}`))).toEqual([])
 })
 
 it('hints name the command as it was called', () => {

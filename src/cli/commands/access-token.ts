@@ -6,7 +6,7 @@ import { instant } from '../../format.ts'
 import { unknownCompanies } from '../../serve/access/company-access.ts'
 import { createToken, listTokens, missingRole, type RoleTask, revokeToken } from '../../serve/access/tokens.ts'
 import type { CommandContext, ExitCode, Json } from '../context.ts'
-import { jsonText, print, printJson, printNote, table } from '../terminal/output.ts'
+import { jsonText, print, printJson, printNote, printText, table } from '../terminal/output.ts'
 import { writeSecret } from '../terminal/unwritten.ts'
 import { assertViewsGuarded, changing } from './access.ts'
 
@@ -63,7 +63,7 @@ export async function runRevoke(context: CommandContext, which: string, { json }
   if (json) printJson({ id, name, canceled, sql: task?.sql ?? [] })
   else print(`Token ${id}, ${name}, is revoked.`)
   if (canceled > 0 && !json)
-    print(`${canceled} of its unsent changes are canceled: boat-mirror changes list --status canceled`)
+    printText(`${canceled} of its unsent changes are canceled: boat-mirror changes list --status canceled`)
   return noteTask(task, 'Its database role could not be dropped')
 }
 
@@ -72,7 +72,8 @@ export async function runList(context: CommandContext, { json }: Json): Promise<
   const { pool } = opened.database
   const tokens = await listTokens(pool)
   if (json) return printJson(tokens)
-  if (tokens.length === 0) return print('There are no tokens. Create one with: boat-mirror access token create NAME')
+  if (tokens.length === 0)
+    return printText('There are no tokens. Create one with: boat-mirror access token create NAME')
   print(
     table(
       ['ID', 'NAME', 'STATE', 'COMPANIES', 'PERSONAL', 'WRITE', 'CREATED (UTC)', 'EXPIRES (UTC)'],

@@ -43,8 +43,8 @@ async function decide(
   if (json) printJson({ decision: Number(decision), paused })
   else if (paused.length === 0) print(`${stream} is read again.`)
   else {
-    const names = paused.map((each) => each.stream)
-    print(`${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} paused. Resume with: boat-mirror resume ${stream}`)
+    const names = paused.map((each) => each.stream).join(', ')
+    printText(`${names} ${paused.length === 1 ? 'is' : 'are'} paused. Resume with: boat-mirror resume ${stream}`)
   }
 }
 

@@ -138,5 +138,5 @@ export async function runUnerase(context: CommandContext, userId: string, { json
   if (!(await changing(context, (database) => database.transaction((db) => unerasePerson(db, userId)))))
     throw new BoatMirrorError('NOT_FOUND', `User ${userId} is not erased.`)
   if (json) return printJson({ userId, erased: false })
-  print(`User ${userId} is no longer erased. The next sync reads them again: boat-mirror sync --full users rentals`)
+  printText(`User ${userId} is no longer erased. The next sync reads them again: boat-mirror sync --full users rentals`)
 }
