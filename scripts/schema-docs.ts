@@ -12,8 +12,8 @@ const currencies = streams.flatMap(({ name, columns }) =>
 
 const introduction = `# The database
 
-This page lists every schema, table, column and function of the database. \`npm run docs\` makes it from the catalog; a test fails
-when it is out of date. The same texts are comments in the database: \`\\d+ mirror.rentals\` in psql shows them.
+This page lists the tables of \`mirror\` and \`sync\` with their columns, and functions of both. \`npm run docs\` makes it
+from the catalog. The same texts are comments in the database: \`\\d+ mirror.rentals\` in psql shows them.
 
 - \`mirror\`: every record of the API, one table for each record type. Names follow the API's fields in snake_case.
 - \`mirror_views\`: the same tables without documents, personal columns and payloads with personal data, for
@@ -23,7 +23,8 @@ when it is out of date. The same texts are comments in the database: \`\\d+ mirr
 - \`report\`: [views for analysts](queries.md).
 - \`company_access\`: which roles may see [only some companies](security.md#access-by-company); for the owner.
 - \`sync\`: the state of syncing: runs, freshness, quarantine.
-- \`mirror.change_log\`: what changed and when. Read it with \`mirror.changes_since\`.
+- \`outbox\`: [changes on their way to the API](outbox.md); \`bullmq\`: the queue on Postgres.
+- \`mirror.change_log\`: what changed and when. Read it with \`mirror.changes_since\`. Its months are in \`mirror_log\`.
 
 Every reference has an index, but mirrored records have no foreign keys, because the API decides what exists. SQL null stands for a
 null and for an absent field; \`_payload\` shows which.`

@@ -6,6 +6,7 @@ import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { createProgram } from '../src/cli/program.ts'
 import { errorCodes } from '../src/errors.ts'
+import { alertKinds } from '../src/inspect/attention-kinds.ts'
 import { repeatableSteps } from '../src/schema/repeatable-steps.ts'
 import { readDocuments } from './helpers/document-index.ts'
 import { documents } from './helpers/documents.ts'
@@ -45,6 +46,11 @@ describe('docs/errors.md', () => {
     for (const kind of new Set(Object.values(errorCodes).map((error) => error.kind)))
       expect(document).toContain(`- **${kind}**`)
   })
+})
+
+it('docs/operations.md lists every kind of alert, and no other', () => {
+  const [, listed = ''] = /^- `kind` is one of ([^.]*)\./m.exec(read('docs/operations.md')) ?? []
+  expect([...listed.matchAll(/`(\w+)`/g)].map(([, kind]) => kind)).toEqual(Object.keys(alertKinds))
 })
 
 describe('docs/commands.md', () => {
