@@ -32,7 +32,3 @@ export const parseWith = (text: string, parseNumber: (digits: string) => Json): 
 /** Parses JSON as Postgres gives it, and any other that is known to be whole. @throws SyntaxError */
 export const readJson = (text: string): Json =>
   mayBeInexact(text) ? parseWith(text, numberOrDigits) : (JSON.parse(text) as Json)
-
-/** Parses JSON for a program: numbers that JavaScript holds exactly are numbers, others text. @throws SyntaxError */
-export const parseForProgram = (text: string): unknown =>
-  mayBeInexact(text) ? parseWith(text, (digits) => exactNumber(digits) ?? digits) : JSON.parse(text)

@@ -1,5 +1,5 @@
-// JSON without loss, by nothing but JavaScript: the writer, and what a program gives. A number that JavaScript does not hold digit by
-// digit is a `LosslessNumber` inside (`lossless.ts`), and text for a program.
+// JSON without loss, by nothing but JavaScript: the writer, and what a program gives and gets. A number that JavaScript does not
+// hold digit by digit is a `LosslessNumber` inside (`lossless.ts`), and text for a program.
 
 import { canonicalDecimal } from '../decimal.ts'
 import { BoatMirrorError } from '../errors.ts'
@@ -22,6 +22,18 @@ export function exactNumber(digits: string): number | undefined {
   if (!Number.isFinite(number) || (Number.isInteger(number) && !Number.isSafeInteger(number))) return undefined
   return canonicalDecimal(String(number)) === canonicalDecimal(digits) ? number : undefined
 }
+
+const textOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
+
+/** Parses JSON for a program: numbers that JavaScript holds exactly are numbers, others text. */
+export const parseForProgram = (text: string): unknown =>
+  JSON.parse(
+    mayBeInexact(text)
+      ? text.replace(textOrNumber, (part) =>
+          part.startsWith('"') || exactNumber(part) !== undefined ? part : `"${part}"`,
+        )
+      : text,
+  )
 
 /**
  * JSON of what a program gives: a bigint becomes the text of its digits. `isDecimal`: fields that take decimals.

@@ -4,7 +4,7 @@ import { existingStream } from '../catalog/catalog.ts'
 import { sleep } from '../clock.ts'
 import { type QueryRunner, queryableOn } from '../database/query-runner.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { parseForProgram } from '../json/lossless.ts'
+import { parseForProgram } from '../json/plain.ts'
 import { assertOptions } from '../near-names.ts'
 import { followFeed, placeOf } from './follow.ts'
 
