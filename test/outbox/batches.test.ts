@@ -67,14 +67,18 @@ describe('changes of several rentals that settle together', () => {
     const [stolen = ''] = ids
     // Another pusher takes the first one over while its answer is on its way: it must not settle, and all others must.
     await database.pool.query(
-      `create function public.take_over() returns trigger language plpgsql as
-       $$ begin new.fence := new.fence + 1; new.lease_until := clock_timestamp() + interval '1 s'; return new; end $$`,
+      `create sequence public.taken_over;
+       create function public.take_over() returns trigger language plpgsql as $$ begin
+         perform nextval('public.taken_over');
+         new.fence := new.fence + 1; new.lease_until := clock_timestamp() + interval '1 s'; return new; end $$`,
     )
     await database.pool.query(
       `create trigger take_over before update of departed on outbox.queue for each row
-       when (new.id = ${stolen} and new.departed and not old.departed and new.fence = 1) execute function public.take_over()`,
+       when (new.id = ${stolen} and new.departed and not old.departed and new.attempts = 1) execute function public.take_over()`,
     )
     await rig.push()
+    const { rows: taken } = await database.pool.query('select last_value::int, is_called from public.taken_over')
+    expect(taken).toEqual([{ last_value: 1, is_called: true }])
     for (const id of ids) expect(await rig.change(id)).toMatchObject({ id, status: 'done' })
     // Counted once each, also the one that was settled after its batch had failed.
     expect(await doneChanges(database.pool)).toBe(ids.length)

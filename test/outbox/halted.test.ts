@@ -74,12 +74,12 @@ function openHalted() {
 const writesTo = (path: string): readonly string[] =>
   rig.writes().flatMap((request) => (request.path === path ? [request.method] : []))
 
-/** How often a change was claimed, from some number on. */
-async function claims(id: string): Promise<number> {
+/** The fence of a change's last claim. */
+async function fenceOf(id: string): Promise<string | undefined> {
   const { rows } = await rig.database.pool.query<{ fence: string }>('select fence from outbox.queue where id = $1', [
     id,
   ])
-  return Number(rows[0]?.fence)
+  return rows[0]?.fence
 }
 
 it('a removal that another pusher has taken over does not leave any more, and undoes nothing that followed', async () => {
@@ -109,12 +109,13 @@ it('a change whose claim has run out goes back, and leaves once with the next', 
     const id = await rig.queue('rental.delete', { rentalId })
     const working = halted.work()
     await halted.reached
-    const first = await claims(id)
+    const first = await fenceOf(id)
     await new Promise((resolve) => setTimeout(resolve, 350))
     halted.release()
     await working
     // On a slow machine it claims the change again before it ends; the first claim lets nothing leave in any case.
-    expect(writesTo(`/v3/rentals/${rentalId}`).length).toBeLessThanOrEqual((await claims(id)) - first)
+    const isClaimedAgain = (await fenceOf(id)) !== first
+    expect(writesTo(`/v3/rentals/${rentalId}`).length).toBeLessThanOrEqual(isClaimedAgain ? 1 : 0)
     await rig.push()
     expect(await rig.change(id)).toMatchObject({ status: 'done', attempts: 1 })
     expect(writesTo(`/v3/rentals/${rentalId}`)).toEqual(['DELETE'])
