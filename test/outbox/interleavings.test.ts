@@ -100,8 +100,10 @@ class Run {
       await this.take({ actor: 2 + (round % 2), what: 2, pick: 0 })
     }
     do {
+      // A step that still waits for a lock takes no other one: a loop without a pause would never let it end.
+      await new Promise((resolve) => setTimeout(resolve, 1))
       for (const what of [0, 3, 3]) await this.take({ actor: 2, what, pick: this.sent.length })
-    } while (this.#inFlight.length > 0)
+    } while (this.#inFlight.length + this.#pending.size > 0)
   }
 
   async #caller(actor: number, what: number, pick: number): Promise<void> {
@@ -167,7 +169,7 @@ class Run {
       await tidy(client as unknown as pg.Pool)
       const wanted = { leaseMs: 600_000, most: 2, servedLast: '' }
       const claimed = await claimChanges(client as unknown as pg.Pool, 'worker', wanted)
-      await outbox.database.pool.query(`update outbox.queue set sent_at = clock_timestamp() where id = any($1)`, [
+      await client.query(`update outbox.queue set sent_at = clock_timestamp() where id = any($1)`, [
         claimed.map(({ id }) => id),
       ])
       this.#inFlight.push(...claimed)
