@@ -124,7 +124,9 @@ async function* pagesInOrder(
       const more = !resumed && ((total ?? 0) > records || (envelope.pages ?? 0) > pages)
       const hints = { base: source.linkBase, more: more || envelope.more === true }
       const next = named(call, () => style.next(call, cursor, envelope, hints))
-      return next !== null && !hints.more && isSame(call, cursor, next, source) ? null : next
+      // Where only empty pages came before, this may be the page that any address leads to.
+      const isOnly = pages > 1 && records === length
+      return next !== null && !hints.more && !isOnly && isSame(call, cursor, next, source) ? null : next
     }
     if (index > 0 && length === 0) {
       emptyInARow += 1
