@@ -91,8 +91,9 @@ describe('singles that repeat their list', () => {
     mirror.sandbox.richSingles('rentals', oneIn)
     const called = (await calls(mirror, ['rentals']))(rental)
     expect(called).toBeGreaterThanOrEqual(150)
-    // None is read twice, except the three that show whether the list is a summary, and what is in flight when one differs.
-    expect(called).toBeLessThanOrEqual(153 + mirror.config.api.concurrency)
+    // None is read twice, except the three that show whether the list is a summary, and of the sample, a fifth, what was not
+    // committed yet when one of it differed: how much that is depends on the machine.
+    expect(called).toBeLessThanOrEqual(150 + 3 + 30)
     expect(await stateOf(mirror, rental)).toBe('needed')
     expect(await differences(mirror, 'rentals')).toEqual([])
   })
