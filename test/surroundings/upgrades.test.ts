@@ -219,6 +219,22 @@ describe.skipIf(psql === undefined)('deploy/upgrade-to-baseline.sql', () => {
     expect(has.filter((line) => !had.includes(line))).toEqual([])
   })
 
+  it('keeps what waiting refreshes and links are about', async () => {
+    await using database = await openEarlier()
+    await database.pool.query(`with r as (insert into sync.runs (stream, trigger) values ('rentals', 'refresh') returning id)
+      insert into sync.tasks (run_id, stream, kind, payload, priority)
+      select id, 'rentals', kind, payload::jsonb, 1 from r,
+        (values ('refresh', '{"key": "42"}'), ('links', '{"keys": ["7"]}'), ('details', '{"keys": ["9"]}')) t (kind, payload)`)
+    await upgrade(database)
+    await migrate(database.url)
+    const { rows } = await database.pool.query('select kind, payload from sync.tasks order by kind')
+    expect(rows).toEqual([
+      { kind: 'details', payload: { keys: ['9'] } },
+      { kind: 'links', payload: { asked: ['7'] } },
+      { kind: 'refresh', payload: { keys: ['42'] } },
+    ])
+  })
+
   const refusals: readonly { name: string; as: string; text: RegExp }[] = [
     {
       name: 'a worker that was seen in the last minute',
