@@ -124,14 +124,14 @@ export const isUnsettled = (column: string): string =>
 const listOf = (set: keyof typeof stateSets): string => stateSets[set].map((status) => `'${status}'`).join(', ')
 
 /** SQL: the partners whose role is gone. Its changes wait. */
-export const goneRoles = `select p.partner from sync.partners p
-  where not exists (select from pg_catalog.pg_roles r where r.oid = p.role)`
+const isGone = 'not exists (select from pg_catalog.pg_roles r where r.oid = p.role)'
+export const goneRoles = `select p.partner from sync.partners p where ${isGone}`
 
 /** SQL: why a change waits if its role is gone; null: the role exists. */
 export const roleMissing = (alias: string): string => `(select format(
     'Held: role %1$I %2$s. Hand over what it left: boat-mirror access hand-over %1$I ROLE; or cancel the change: boat-mirror changes cancel %3$s.',
     p.name, case when p.role is null and p.gone_at is null then 'does not exist; create it' else 'is gone' end, ${alias}.id)
-  from sync.partners p where p.partner = ${alias}.enqueued_by and p.partner in (${goneRoles}))`
+  from sync.partners p where p.partner = ${alias}.enqueued_by and ${isGone})`
 
 /** For the placeholders of a `.sql` file: the states of each set, as `'queued', …`. */
 export const stateLists = <S extends keyof typeof stateSets>(...sets: readonly S[]): Readonly<Record<S, string>> =>

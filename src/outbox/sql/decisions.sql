@@ -11,15 +11,21 @@ comment on function outbox.plan_of(bigint, bigint) is
 create or replace function outbox.check_access_again(change outbox.queue) returns void
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  role constant oid := (select r.oid from pg_roles r left join sync.partners p on p.partner = change.enqueued_by
-    where case when p.partner is null then r.rolname = change.enqueued_by else r.oid = p.role end);
+  role constant oid := (select r.oid from pg_roles r where r.oid =
+    case when exists (select from sync.partners p where p.partner = change.enqueued_by)
+      then (select p.role from sync.partners p where p.partner = change.enqueued_by)
+      else to_regrole(quote_ident(change.enqueued_by)) end);
+  companies bigint[];
 begin
   if role is null then return; end if;
   if not has_function_privilege(role, 'outbox.enqueue(text, jsonb, jsonb, jsonb)', 'execute') then
     raise exception 'Change % was queued by role %, which may no longer queue changes.', change.id, quote_ident(pg_get_userbyid(role))
       using errcode = '42501';
   end if;
-  perform outbox.check_company(change.operation, change.aggregate, change.body, change.enqueued_by, company_access.of_role(role));
+  companies := company_access.of_role(role);
+  if companies is not null then
+    perform outbox.check_company(change.operation, change.aggregate, change.body, change.enqueued_by, companies);
+  end if;
 end $$;
 comment on function outbox.check_access_again(outbox.queue) is
   'Refuses to send a change that its role could not queue now.';
@@ -27,7 +33,7 @@ comment on function outbox.check_access_again(outbox.queue) is
 create or replace function outbox.why_unsent(change outbox.queue) returns jsonb
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
-  erased constant text := outbox.erased_user(change);
+  erased constant text := case when exists (select from sync.erased) then outbox.erased_user(change) end;
   refused text;
 begin
   if change.expires_at <= clock_timestamp() then
