@@ -2,11 +2,15 @@
 
 import { streams, windowsOf } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
-import { type DetectedSetting, isContradicted, notFoundPrefix } from '../profile/detected-settings.ts'
-import { refusedPrefix } from '../profile/refused-parameters.ts'
-import { filterSetting } from '../sync/details/links.ts'
-import { atOnceSetting, needsRanges, type PricesAtOnce } from '../sync/details/readers/prices.ts'
-import { type WindowsHonoured, windowsSetting } from '../sync/lists/windows.ts'
+import {
+  type DetectedSetting,
+  entries,
+  isContradicted,
+  type PricesAtOnce,
+  type WindowsHonoured,
+} from '../profile/profile.ts'
+import { filterName } from '../sync/details/links.ts'
+import { needsRanges } from '../sync/details/readers/prices.ts'
 import { type Finding, ok, warn } from './findings.ts'
 
 type Settings = Pick<Config, 'priceDays'>
@@ -29,8 +33,8 @@ export function detectedFindings(pins: readonly DetectedSetting[], settings: Set
     return isContradicted(pin) ? [] : [{ name, ...about(pin.value) }]
   })
   const notFound = ({ key }: DetectedSetting): readonly Finding[] =>
-    key.startsWith(notFoundPrefix)
-      ? [ok(`404 of ${key.slice(notFoundPrefix.length)}`, 'means an empty list below a record that exists')]
+    key.startsWith(entries.notFound.name)
+      ? [ok(`404 of ${key.slice(entries.notFound.name.length)}`, 'means an empty list below a record that exists')]
       : []
   return [
     ...known,
@@ -41,8 +45,8 @@ export function detectedFindings(pins: readonly DetectedSetting[], settings: Set
 }
 
 function refused({ key, value, probedAt }: DetectedSetting): readonly Finding[] {
-  if (!key.startsWith(refusedPrefix)) return []
-  const name = key.slice(refusedPrefix.length)
+  if (!key.startsWith(entries.refused.name)) return []
+  const name = key.slice(entries.refused.name.length)
   const day = probedAt.toISOString().slice(0, 10)
   return [ok(`parameter ${name}`, `refused on ${day}, so it is not sent for seven days: ${value}`)]
 }
@@ -55,9 +59,9 @@ function detectables({ priceDays }: Settings): readonly Detectable[] {
       ? []
       : [
           {
-            key: windowsSetting(stream.name),
+            key: entries.windows.name + stream.name,
             name: `windows ${stream.name}`,
-            untried: 'a worker tries it after its first complete sweep',
+            untried: entries.windows.probe,
             about: (value) => aboutWindows(stream.name, stream.hotEvery, value as WindowsHonoured),
           },
         ],
@@ -73,8 +77,8 @@ function detectables({ priceDays }: Settings): readonly Detectable[] {
       )
     return [
       {
-        ...{ key: filterSetting(stream), name: `filter ${stream.name}`, about },
-        untried: `a sync tries it if more ${stream.name} lack a link than there are ${filter.stream}`,
+        ...{ key: entries.filter.name + filterName(stream), name: `filter ${stream.name}`, about },
+        untried: entries.filter.probe.replace('<stream>', stream.name).replace('<parent>', filter.stream),
       },
     ]
   })
@@ -88,9 +92,9 @@ function detectables({ priceDays }: Settings): readonly Detectable[] {
     )
   }
   const prices = {
-    key: atOnceSetting,
+    key: entries.pricesAtOnce.name,
     name: 'prices at once',
-    untried: 'a sync of resource_pricetable tries it',
+    untried: entries.pricesAtOnce.probe,
     about: aboutPrices,
   }
   return [...windows, ...filters, ...(needsRanges(priceDays) ? [prices] : [])]
@@ -102,24 +106,8 @@ function aboutWindows(stream: string, every: string | undefined, value: WindowsH
   return { status: 'warn', detail: `the API does not filter or order as requested: ${value.reason}`, remedy }
 }
 
-/** The consequence of a contradiction, by the beginning of the key. */
-const remedies: readonly (readonly [string, string])[] = [
-  ['page_base', 'The next sync probes it again. If it keeps changing, set API_PAGE_BASE.'],
-  [
-    atOnceSetting,
-    'Nothing is lost: the next sync of resource_pricetable compares both again; until then each month is one request.',
-  ],
-  ['filter:', "Nothing is lost: each record's own read decides, and the filter is compared again before it is used."],
-  ['availability_order', 'Nothing is lost: boats are requested one by one until the order of a batch is proven again.'],
-  [
-    notFoundPrefix,
-    'Nothing is lost: a list that answers 404 is a failed read until a sync finds out again what it means.',
-  ],
-  ['summary:', 'The next sync probes it again.'],
-]
-
 function contradicted({ key, value, contradiction }: DetectedSetting): Finding {
-  const remedy = remedies.find(([beginning]) => key.startsWith(beginning))?.[1] ?? 'The next sync probes it again.'
+  const remedy = Object.values(entries).find(({ name }) => key.startsWith(name))?.contradict ?? ''
   const reason = contradiction ?? 'no reason was recorded'
   return warn(`probed ${key}`, `${JSON.stringify(value)} no longer holds: ${reason}`, remedy)
 }

@@ -5,9 +5,8 @@ import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { counted } from '../format.ts'
-import { readProfile } from '../profile/detected-settings.ts'
 import { type PageBase, pageBaseOf, probePageBase } from '../profile/page-base.ts'
-import { mayConcernParameters } from '../profile/refused-parameters.ts'
+import { mayConcernParameters, readProfile } from '../profile/profile.ts'
 import { pagingOf } from '../sync/lists/paging.ts'
 import type { ProbeApi, ProbeOptions } from '../sync/preflight.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
@@ -39,7 +38,7 @@ export async function checkList(
   const paging = pagingOf(stream, config.api)
   const look = async (query: ListCall['query']): Promise<CheckedStream> => {
     const call = { endpoint: reads.list, query, paging }
-    const base = await pageBaseOf(paging, database === null ? new Map() : await readProfile(database.pool), () =>
+    const base = await pageBaseOf(paging, database && (await readProfile(database.pool)), () =>
       probe.attempt((api, signal) => probePageBase(api, { ...call, signal })),
     )
     const pages = await firstPages(probe, call, base)

@@ -6,7 +6,7 @@ import type { Config, Quota } from '../config.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { count, duration } from '../format.ts'
 import { type ScheduleFacts, wantedIntervals } from '../jobs/schedule.ts'
-import type { DetectedSetting } from '../profile/detected-settings.ts'
+import type { Profile } from '../profile/profile.ts'
 import type { RepeatingRead } from '../sync/due/reads.ts'
 import { scheduledShare, stretchFactor } from '../sync/plan.ts'
 import { detectedCosts, listRequests, type RowsOf } from '../sync/read-costs.ts'
@@ -19,7 +19,7 @@ type PlanFacts = {
   readonly facts: ScheduleFacts
   readonly reads: readonly RepeatingRead[]
   /** What syncs have found out about the API. */
-  readonly detected: readonly DetectedSetting[]
+  readonly profile: Profile
   /** Live rows by stream. */
   readonly mirrored: ReadonlyMap<string, number>
   /** Assumed rows, which take precedence. */
@@ -54,7 +54,7 @@ export function printRequestPlan(planned: PlanFacts, json: boolean): void {
     settings: config,
     rowsOf,
     needed: new Set(planned.reads.flatMap(({ endpoint, state }) => (state === 'needed' ? endpoint : []))),
-    ...detectedCosts(planned.detected, config.priceDays),
+    ...detectedCosts(planned.profile, config.priceDays),
   }
   const plan = planRequests({ ...costs, intervals })
   if (plan.streams.every(({ records }) => records === null))

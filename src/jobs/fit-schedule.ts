@@ -5,7 +5,7 @@ import { quotaValues } from '../api/admission/request-budget.ts'
 import { streams } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import { listDetected } from '../profile/detected-settings.ts'
+import { readProfile } from '../profile/profile.ts'
 import { isSoon } from '../sync/due/ages.ts'
 import { repeatingReads } from '../sync/due/reads.ts'
 import { listStreams, turnCosts } from '../sync/due/stream-state.ts'
@@ -73,7 +73,7 @@ async function inputOf(
     measured: await turnCosts(pool),
     rowsOf: (stream) => known.get(stream) || null,
     needed: new Set(reads.flatMap(({ endpoint, state }) => (state === 'needed' ? endpoint : []))),
-    ...detectedCosts(await listDetected(pool), config.priceDays),
+    ...detectedCosts(await readProfile(pool), config.priceDays),
     soonShare: all === 0 ? soonShare : Math.min(1, soon / all),
     hotShare: soonShare,
     changedADay,

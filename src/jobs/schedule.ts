@@ -8,6 +8,7 @@ import type { Config, NamedStreams } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
 import { meant } from '../near-names.ts'
+import { entries, readProfile } from '../profile/profile.ts'
 import { parseDuration } from '../settings.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { hotSince, scheduledSince } from '../sync/due/candidates.ts'
@@ -22,7 +23,6 @@ import {
   turnCosts,
   unexpectedShares,
 } from '../sync/due/stream-state.ts'
-import { readWindows } from '../sync/lists/windows.ts'
 import { dueSettings, isEnabled, stretchFactor } from '../sync/plan.ts'
 import type { Ages } from '../sync/quota-schedule.ts'
 import type { JobQueue, TickJob } from './queues.ts'
@@ -34,9 +34,6 @@ type ScheduleConfig = Pick<
 
 /** Seconds by which a tick may come too early: timers are not exact. */
 const earlyS = 0.5
-
-/** Milliseconds to the next try of windows that the API does not honour. */
-const windowsTriedAgainMs = 3_600_000
 
 /** What is wrong with the names of streams in settings: a typo would go unnoticed. */
 export function streamProblems({ schedules, targets, lists, webhookStreams }: NamedStreams): readonly string[] {
@@ -70,11 +67,8 @@ const completeWithinMs = 3_600_000
 
 /** Names of the streams whose windows the API is known to honour. */
 export async function honouredWindows({ pool }: Database): Promise<readonly string[]> {
-  const names: string[] = []
-  for (const stream of streams)
-    if (windowsOf(stream) !== undefined && (await readWindows(pool, stream.name))?.value.honoured === true)
-      names.push(stream.name)
-  return names
+  const known = (await readProfile(pool)).values(entries.windows)
+  return streams.flatMap((stream) => (windowsOf(stream) && known.get(stream.name)?.honoured ? stream.name : []))
 }
 
 /** Reads the facts that decide wanted intervals. */
@@ -220,11 +214,11 @@ async function tickMadeDue(context: SyncContext, stream: StreamDef): Promise<'as
 /** Whether to read windows; they are compared with a complete sweep. If the API does not honour them, they are tried again later. */
 async function mayReadWindows({ database, clock }: SyncContext, stream: string): Promise<boolean | 'first'> {
   const { pool } = database
-  const known = await readWindows(pool, stream)
-  if (known?.value.honoured === false && clock.now().getTime() - known.probedAt.getTime() < windowsTriedAgainMs)
-    return false
+  const profile = await readProfile(pool, clock)
+  const known = profile.value(entries.windows, stream)
+  if (known?.honoured === false && profile.isTrusted(entries.windows, stream)) return false
   const isRead = (await listStreams(pool)).some((state) => state.stream === stream && state.hot_as_of !== null)
-  if (!isRead || known !== null) return isRead
+  if (!isRead || known !== undefined) return isRead
   const { rowCount } = await pool.query('select from sync.runs where stream = $1 and hot limit 1', [stream])
   return rowCount === 0 ? 'first' : true
 }

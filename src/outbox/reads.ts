@@ -6,9 +6,8 @@ import { asRead, get, isObject, type Json, textOf } from '../api/wire/json.ts'
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
-import { readProfile } from '../profile/detected-settings.ts'
 import { pageBaseOf, probePageBase } from '../profile/page-base.ts'
-import { mayConcernParameters, noteRefused, refusedParameters } from '../profile/refused-parameters.ts'
+import { mayConcernParameters, readProfile } from '../profile/profile.ts'
 import type { PushContext } from './context.ts'
 
 export type Params = Readonly<Record<string, string>>
@@ -146,15 +145,15 @@ async function unlessRefused<Read>(
   read: () => Promise<Read>,
   otherwise: () => Promise<Read>,
 ): Promise<Read> {
-  const { pool } = context.database
-  const refused = refusedParameters(await readProfile(pool), write.stream, context.clock)
+  const profile = await readProfile(context.database.pool, context.clock)
+  const refused = profile.refused(write.stream)
   if (names.some((name) => refused.has(name))) return await otherwise()
   try {
     return await read()
   } catch (error) {
     if (!mayConcernParameters(error)) throw error
     const found = await otherwise()
-    await noteRefused(pool, write.stream, { names, reason: error.message })
+    await profile.noteRefused(write.stream, names, error.message)
     return found
   }
 }

@@ -8,7 +8,7 @@ import type { Api, ListCall } from '../api/types.ts'
 import type { Json } from '../api/wire/json.ts'
 import type { PagingSettings } from '../config.ts'
 import { ApiError } from '../errors.ts'
-import { type Profile, pageBaseSetting } from './detected-settings.ts'
+import { entries, type Profile } from './profile.ts'
 
 /** The number of a list's first page. `none`: its pages have no numbers; `assumed`: too few records to detect it. */
 export type PageBase = {
@@ -18,18 +18,19 @@ export type PageBase = {
 
 /**
  * The number of a list's first page.
+ * @param profile null: there is no database yet
  * @param probe requests pages 0 and 1; its answer is not stored
  */
 export async function pageBaseOf(
   { style, pageBase }: PagingSettings,
-  profile: Profile,
+  profile: Profile | null,
   probe: () => Promise<0 | 1 | null>,
 ): Promise<PageBase> {
   if (pageBase !== null) return { number: pageBase, how: 'set' }
   const { count } = styles[style]
   if (count === null) return { number: 0, how: 'none' }
-  const detected = profile.get(pageBaseSetting)
-  if (typeof detected?.value === 'number') return { number: detected.value, how: 'detected' }
+  const detected = profile?.value(entries.pageBase)
+  if (detected !== undefined) return { number: detected, how: 'detected' }
   const probed = await probe()
   return probed === null ? { number: count.usualBase, how: 'assumed' } : { number: probed, how: 'probed' }
 }

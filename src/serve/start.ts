@@ -6,8 +6,8 @@ import type { Config } from '../config.ts'
 import { startServerPresence } from '../database/presence.ts'
 import type { Logger } from '../log.ts'
 import { keepsAll } from '../privacy/rules.ts'
+import { entries, readProfile } from '../profile/profile.ts'
 import type { SyncContext } from '../sync/context.ts'
-import { readShapes } from '../sync/lists/shape.ts'
 import { openAccess } from './access/access.ts'
 import { wrongTokenLimit } from './access/limit.ts'
 import { listenServe, type ServeServer } from './app.ts'
@@ -61,7 +61,7 @@ export async function startServe({ config, log, listenUrl, syncContext }: ServeP
         isOpenToLocal: isLoopback(host),
       }
       registerOpenapi(app, {
-        ...{ described, readShapes: () => readShapes(database.pool) },
+        ...{ described, readShapes: async () => (await readProfile(database.pool)).values(entries.shape) },
         callerOf: (request) => callerOf(context, request),
       })
     },

@@ -3,11 +3,11 @@
 import { styles } from '../api/paging/styles.ts'
 import { parentOf, repeatsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { type DetectedSetting, isContradicted } from '../profile/detected-settings.ts'
+import { entries, type Profile } from '../profile/profile.ts'
 import type { SyncContext } from './context.ts'
-import { filterSetting, linkedStream } from './details/links.ts'
+import { filterName, linkedStream } from './details/links.ts'
 import { batchSize } from './details/readers/availability.ts'
-import { atOnceSetting, type PricesAtOnce, priceRanges } from './details/readers/prices.ts'
+import { priceRanges } from './details/readers/prices.ts'
 import { dailyShare, firstSample } from './economy.ts'
 import { pagingOf } from './lists/paging.ts'
 
@@ -28,7 +28,7 @@ export type Costs = {
   readonly needed: ReadonlySet<string>
   /** PRICE_DAYS of prices are answered in one request; missing: unknown, and they are requested by months. */
   readonly pricesAtOnce?: boolean
-  /** The detected settings of filters that the API does not honour. */
+  /** Filters that the API does not honour, as the profile calls them. */
   readonly refusedFilters?: ReadonlySet<string>
 }
 
@@ -113,7 +113,7 @@ export function firstRequests(stream: StreamDef, records: number, costs: Costs):
 export function linkRequests(stream: StreamDef, { rowsOf, settings, refusedFilters }: Costs): number {
   const target = linkedStream(stream)
   const { filter } = target?.filledBy ?? {}
-  if (target === undefined || filter === undefined || refusedFilters?.has(filterSetting(target))) return 0
+  if (target === undefined || filter === undefined || refusedFilters?.has(filterName(target))) return 0
   const [asked, linked] = [rowsOf(filter.stream) ?? 0, rowsOf(target.name) ?? 0]
   if (asked === 0 || asked >= linked) return 0
   return asked * (1 + Math.floor(linked / asked / pagingOf(target, settings.api).pageSize))
@@ -129,14 +129,12 @@ export function dailyRequests(stream: StreamDef, records: number, times: number,
 }
 
 /** @param priceDays PRICE_DAYS, for which prices are answered at once or not */
-export function detectedCosts(
-  detected: readonly DetectedSetting[],
-  priceDays: number,
-): Pick<Costs, 'pricesAtOnce' | 'refusedFilters'> {
-  const valid = detected.filter((setting) => !isContradicted(setting))
-  const prices = valid.find(({ key }) => key === atOnceSetting)?.value as PricesAtOnce | undefined
+export function detectedCosts(profile: Profile, priceDays: number): Pick<Costs, 'pricesAtOnce' | 'refusedFilters'> {
+  const prices = profile.value(entries.pricesAtOnce)
   return {
     pricesAtOnce: prices?.whole === true && prices.days === priceDays,
-    refusedFilters: new Set(valid.flatMap(({ key, value }) => (value === false ? key : []))),
+    refusedFilters: new Set(
+      [...profile.values(entries.filter)].flatMap(([filter, isHonoured]) => (isHonoured ? [] : filter)),
+    ),
   }
 }

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { detectedFindings } from '../../src/cli/check-detected.ts'
-import type { DetectedSetting } from '../../src/profile/detected-settings.ts'
+import type { DetectedSetting } from '../../src/profile/profile.ts'
 
 const at = (day: number): Date => new Date(Date.UTC(2026, 6, day))
 const pin = (key: string, value: unknown, contradictedAt: Date | null = null): DetectedSetting => ({

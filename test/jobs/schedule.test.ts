@@ -6,9 +6,8 @@ import { type QueueBackend, scheduleQueue } from '../../src/jobs/queues.ts'
 import { applySchedule, effectiveIntervals, requestFirstSync, tick, wantedIntervals } from '../../src/jobs/schedule.ts'
 import { startScheduledWorker, startSyncWorker } from '../../src/jobs/worker.ts'
 import { createLogger } from '../../src/log.ts'
-import { saveDetected } from '../../src/profile/detected-settings.ts'
+import { entries, readProfile } from '../../src/profile/profile.ts'
 import { overdueTurns, takeTurn } from '../../src/sync/due/stream-state.ts'
-import { windowsSetting } from '../../src/sync/lists/windows.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
@@ -107,7 +106,7 @@ describe('a worker that finds the windows of a list to be honoured', () => {
     }
     await until(async () => (await times()) > 0)
     expect(await times()).toBe(1)
-    await saveDetected(pool, windowsSetting('rentals'), { honoured: true })
+    await (await readProfile(pool)).found(entries.windows, 'rentals', { honoured: true })
     await until(async () => (await times()) > 1)
     await worker.stop()
   })

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { addDays } from '../../src/clock.ts'
-import { areBoundsIncluded } from '../../src/profile/bounds.ts'
+import { entries, readEntry } from '../../src/profile/profile.ts'
 import { openReads } from './reads-rig.ts'
 
 it('a range of departure is refused until a hot run has seen both of its days, and then answered', async () => {
@@ -28,7 +28,7 @@ it('a range of departure is refused until a hot run has seen both of its days, a
     })),
   )
   await rig.mirror.sync({ streams: ['rentals'], hot: true })
-  expect(await areBoundsIncluded(app.database.pool, 'rentals')).toBe(true)
+  expect(await readEntry(app.database.pool, entries.bounds, 'rentals')).toBe('included')
   const [served, real] = [await rig.get(path), await rig.ask(path)]
   expect([served.status, served.json]).toEqual([200, real.json])
   expect((real.json as unknown[]).length).toBeGreaterThanOrEqual(2)

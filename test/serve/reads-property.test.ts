@@ -6,8 +6,9 @@ import { stringifyJson } from '../../src/api/wire/json.ts'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { addDays } from '../../src/clock.ts'
 import { keepsAll } from '../../src/privacy/rules.ts'
-import { judgeBounds, noteBounds } from '../../src/profile/bounds.ts'
+import { entries, readProfile } from '../../src/profile/profile.ts'
 import { openApiDocument } from '../../src/serve/openapi/document.ts'
+import { judgeBounds } from '../../src/sync/lists/windows.ts'
 import { runsOf } from '../helpers/extent.ts'
 import { drawnAnswer, type Served } from './drawn-reads.ts'
 import { createOpenApiCheck, type OpenApiCheck } from './openapi-check.ts'
@@ -37,7 +38,7 @@ beforeAll(async () => {
     `select distinct left(_payload ->> 'departureDatetime', 10) as day from mirror.rentals order by 1`,
   )
   days = rows.map(({ day }) => day)
-  await noteBounds(pool, 'rentals', 'included')
+  await (await readProfile(pool)).found(entries.bounds, 'rentals', 'included')
 })
 afterAll(() => rig[Symbol.asyncDispose]())
 

@@ -3,6 +3,7 @@
 import type { AddressInfo } from 'node:net'
 import { createLogger } from '../../src/log.ts'
 import { privacySettings } from '../../src/privacy/rules.ts'
+import { entries, readProfile } from '../../src/profile/profile.ts'
 import { openAccess } from '../../src/serve/access/access.ts'
 import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
 import { createServeApp } from '../../src/serve/app.ts'
@@ -11,7 +12,6 @@ import type { Described } from '../../src/serve/openapi/document.ts'
 import { registerOpenapi } from '../../src/serve/openapi/document.ts'
 import { callerOf } from '../../src/serve/reads/routes.ts'
 import { registerWrites } from '../../src/serve/writes/routes.ts'
-import { readShapes } from '../../src/sync/lists/shape.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 export type ServedMirror = AsyncDisposable & {
@@ -40,7 +40,11 @@ export async function openServed(): Promise<ServedMirror> {
     callerOf: ask.callerOf,
     register: (server) => {
       const deps = { callerOf: (request: Parameters<typeof callerOf>[1]) => callerOf(ask, request) }
-      registerOpenapi(server, { described, readShapes: () => readShapes(database.pool), ...deps })
+      registerOpenapi(server, {
+        described,
+        readShapes: async () => (await readProfile(database.pool)).values(entries.shape),
+        ...deps,
+      })
       registerWrites(server, { database, listenUrl: null, log, waitMs: 50, ...deps })
     },
   })

@@ -1,7 +1,7 @@
 // Rentals are linked to their boats by the list's filter, where it is honoured, before their own reads say it.
 
 import { expect, it } from 'vitest'
-import { readDetected } from '../../src/profile/detected-settings.ts'
+import { entries, readEntry } from '../../src/profile/profile.ts'
 import { json, startServer } from '../api/http-server.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
@@ -22,7 +22,7 @@ for (const [how, before, honoured] of [
     await using mirror = await openTestMirror({ size: 60 }, { API_PAGE_BASE: '1' }, undefined, before)
     const { pool } = mirror.app.database
     await mirror.sync({ streams: ['resources', 'rental_resources'] })
-    expect((await readDetected(pool, 'filter:rentals.resourceId'))?.value).toBe(honoured)
+    expect(await readEntry(pool, entries.filter, 'rentals.resourceId')).toBe(honoured)
     expect((await mirror.differences()).filter((line) => /rentals|rental_resources/.test(line))).toEqual([])
     // Each link was written once: never a wrong one first.
     const { rows } = await pool.query(

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { addDays } from '../../src/clock.ts'
-import { listDetected } from '../../src/profile/detected-settings.ts'
+import { listDetected } from '../../src/profile/profile.ts'
 import { json, startServer } from '../api/http-server.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 

@@ -80,7 +80,7 @@ describe('the plan of requests', () => {
     expect(of('rental_resources', 9)).toBe(9)
     expect(of('rental_resources', 500)).toBe(500 + 10)
     expect(of('rental_resources', 1_000)).toBe(1_000 + 2 * 10)
-    expect(of('rental_resources', 500, { refusedFilters: new Set(['filter:rentals.resourceId']) })).toBe(500)
+    expect(of('rental_resources', 500, { refusedFilters: new Set(['rentals.resourceId']) })).toBe(500)
     expect(of('resource_pricetable', 9)).toBe(3 * 10)
     expect(of('resource_pricetable', 9, { pricesAtOnce: true })).toBe(10)
   })

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { makeDue } from '../../src/mirror/records.ts'
-import { readDetected } from '../../src/profile/detected-settings.ts'
+import { entries, readEntry } from '../../src/profile/profile.ts'
 import { createRequest } from '../../src/sync/due/requests.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { listRuns, type Run } from '../../src/sync/runs/runs.ts'
@@ -134,7 +134,7 @@ describe('an API that answers 404 for each list below a rental that is empty', (
     await answer404()
     for (const run of (await mirror.sync({ streams })).filter(({ stream }) => stream in parts))
       expect(run).toMatchObject({ status: 'done' })
-    expect(await readDetected(mirror.app.database.pool, 'not_found:rental_payments')).not.toBeNull()
+    expect(await readEntry(mirror.app.database.pool, entries.notFound, 'rental_payments')).toBeDefined()
     const [row] = await query<{ rental_id: string; id: string }>(
       `select rental_id, min(id) as id from mirror.rental_payments where _deleted_at is null group by 1 having count(*) = 1 order by 1`,
     )
@@ -155,7 +155,7 @@ describe('an API that answers 404 for each list below a rental that is empty', (
     await read('rental_payments')
     mirror.sandbox.fault({ op: list('rental_payments'), match: { rentalId: String(other?.id) }, respond: notFound })
     expect(await read('rental_payments')).toMatchObject({ status: 'partial', deleted: '0' })
-    expect(await readDetected(mirror.app.database.pool, 'not_found:rental_payments')).toBeNull()
+    expect(await readEntry(mirror.app.database.pool, entries.notFound, 'rental_payments')).toBeUndefined()
   })
 
   it('is not believed while all of them answer 404', async () => {

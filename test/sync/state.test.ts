@@ -8,7 +8,7 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import { keyParts, keyText } from '../../src/catalog/keys.ts'
 import { keyTextSql } from '../../src/database/sql.ts'
 import { doubtDetails, forgetRecords, type RecordState, saveRecords } from '../../src/mirror/records.ts'
-import { contradictDetected, listDetected, readDetected, saveDetected } from '../../src/profile/detected-settings.ts'
+import { entries, listDetected, readEntry, readProfile } from '../../src/profile/profile.ts'
 import { failingHotRuns } from '../../src/sync/due/stream-state.ts'
 import {
   type BadRecord,
@@ -278,14 +278,38 @@ describe('unknown fields', () => {
 describe('pins', () => {
   it('are relied on until they are contradicted, and again when they were probed anew', async () => {
     const pool = mirror.db.pool
-    expect(await readDetected(pool, 'base')).toBeNull()
-    await saveDetected(pool, 'base', { from: 1 })
-    expect(await readDetected(pool, 'base')).toMatchObject({ value: { from: 1 }, contradiction: null })
-    await contradictDetected(pool, 'base', 'Page 0 had records.')
-    expect(await readDetected(pool, 'base')).toBeNull()
-    await saveDetected(pool, 'base', 0)
-    expect(await readDetected(pool, 'base')).toMatchObject({ value: 0, contradiction: 'Page 0 had records.' })
-    expect(await listDetected(pool)).toHaveLength(1)
+    const { pageBase } = entries
+    const profile = await readProfile(pool)
+    const known = async () => [profile.value(pageBase), await readEntry(pool, pageBase)]
+    expect(await known()).toEqual([undefined, undefined])
+    await profile.contradict(pageBase, '', 'There is nothing to contradict.')
+    await profile.found(pageBase, '', 1)
+    expect(await known()).toEqual([1, 1])
+    await profile.contradict(pageBase, '', 'Page 0 had records.')
+    expect(await known()).toEqual([undefined, undefined])
+    await profile.found(pageBase, '', 0)
+    expect(await known()).toEqual([0, 0])
+    expect(await listDetected(pool)).toMatchObject([
+      { key: 'page_base', value: 0, contradiction: 'Page 0 had records.' },
+    ])
+  })
+
+  it('are trusted for a time, and stored anew only where they are not the same', async () => {
+    const pool = mirror.db.pool
+    let passed = 0
+    const profile = await readProfile(pool, { now: () => new Date(Date.now() + passed) })
+    const { windows } = entries
+    const probedAt = async () => (await listDetected(pool, 'windows:rentals'))[0]?.probedAt
+    await profile.found(windows, 'rentals', { honoured: true })
+    const first = await probedAt()
+    await profile.found(windows, 'rentals', { honoured: true })
+    expect(await probedAt()).toEqual(first)
+    passed = 25 * 3_600_000
+    expect(profile.isTrusted(windows, 'rentals')).toBe(false)
+    await profile.found(windows, 'rentals', { honoured: true })
+    expect(await probedAt()).not.toEqual(first)
+    await profile.found(windows, 'rentals', { honoured: false, reason: 'It was not ordered.' })
+    expect(await readEntry(pool, windows, 'rentals')).toMatchObject({ honoured: false })
   })
 })
 

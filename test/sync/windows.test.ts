@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addDays, dateIn } from '../../src/clock.ts'
 import { scheduleFacts, tick } from '../../src/jobs/schedule.ts'
-import { readWindows } from '../../src/sync/lists/windows.ts'
+import { entries, readEntry } from '../../src/profile/profile.ts'
 import { listRuns, type Run } from '../../src/sync/runs/runs.ts'
 import { heldRuns } from '../../src/sync/runs/sweeps.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
@@ -32,7 +32,7 @@ async function hotRun(): Promise<Run | undefined> {
 }
 const asked = (): readonly string[] =>
   mirror.sandbox.requests().map(({ path, query }) => `${path} ${query.order ?? ''}`)
-const honoured = async () => (await readWindows(mirror.app.database.pool, 'rentals'))?.value
+const honoured = () => readEntry(mirror.app.database.pool, entries.windows, 'rentals')
 const touch = (id: string, set: Readonly<Record<string, unknown>>) => ({
   record: 'rentals',
   op: 'update' as const,

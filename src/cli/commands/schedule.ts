@@ -7,7 +7,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import { count, duration, relative } from '../../format.ts'
 import { type Fitted, fitSchedule } from '../../jobs/fit-schedule.ts'
 import { scheduleFacts } from '../../jobs/schedule.ts'
-import { listDetected } from '../../profile/detected-settings.ts'
+import { readProfile } from '../../profile/profile.ts'
 import { intervalsAllowed } from '../../reports/freshness.ts'
 import { repeatingReads } from '../../sync/due/reads.ts'
 import { listStreams, turnCosts } from '../../sync/due/stream-state.ts'
@@ -38,10 +38,10 @@ export async function runSchedule(
   const states = new Map((await listStreams(database.pool)).map((state) => [state.stream, state]))
   if (plan) {
     const mirrored = new Map([...states].map(([stream, state]) => [stream, Number(state.rows)]))
-    const [reads, detected] = [await repeatingReads(database.pool), await listDetected(database.pool)]
+    const [reads, profile] = [await repeatingReads(database.pool), await readProfile(database.pool)]
     const facts = await scheduleFacts(database, ratePerSecond)
     const quota = asked ?? config.api.quota
-    return printRequestPlan({ config, facts, mirrored, given, reads, detected, quota, measured: costs }, json)
+    return printRequestPlan({ config, facts, mirrored, given, reads, profile, quota, measured: costs }, json)
   }
   const planned = [...wanted].map(([turn, intervalMs]) => ({ intervalMs, cost: costs.get(turn) ?? 1 }))
   const neededPerSecond = planned.reduce((sum, { intervalMs, cost }) => sum + (cost * 1_000) / intervalMs, 0)

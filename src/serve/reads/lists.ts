@@ -5,10 +5,8 @@ import { parentOf } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, literal, type Queryable } from '../../database/sql.ts'
 import { type Bound, readTogether } from '../../database/together.ts'
-import { areBoundsIncluded } from '../../profile/bounds.ts'
-import { pageBaseSetting, readDetected } from '../../profile/detected-settings.ts'
+import { entries, type Profile, readEntry, readProfile } from '../../profile/profile.ts'
 import { pagingOf } from '../../sync/lists/paging.ts'
-import { readShapes, shapeAmong } from '../../sync/lists/shape.ts'
 import type { ServeContext } from '../context.ts'
 import { notKnown } from '../problem.ts'
 import { bodyTag, presentText } from '../rights.ts'
@@ -122,15 +120,12 @@ const foundMs = 30_000
 
 /** The number of the first page and the shapes of lists, as syncs found them out. A list that is not known is looked up each time. */
 function createFound(db: Queryable) {
-  const read = async () => ({
-    base: (await readDetected(db, pageBaseSetting))?.value,
-    shapes: await readShapes(db),
-    at: performance.now(),
-  })
-  let known: Awaited<ReturnType<typeof read>> | null = null
+  let known: { readonly profile: Profile; readonly at: number } | null = null
   return async ({ name }: StreamDef) => {
-    if (known === null || performance.now() - known.at > foundMs || !known.shapes.has(name)) known = await read()
-    return { base: known.base, shape: shapeAmong(known.shapes, name) }
+    const isOld = known === null || performance.now() - known.at > foundMs
+    if (known === null || isOld || known.profile.shapeOf(name) === null)
+      known = { profile: await readProfile(db), at: performance.now() }
+    return { base: known.profile.value(entries.pageBase), shape: known.profile.shapeOf(name) }
   }
 }
 
@@ -162,10 +157,10 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
       const list = JSON.stringify([stream.name, asked.where, asked.values, asked.order, asked.descending, history])
       const found = await lookUp(stream)
       const usual = styles[paging.style].served?.firstPage ?? null
-      const pageBase = paging.pageBase ?? (usual !== null && typeof found.base === 'number' ? found.base : (usual ?? 0))
+      const pageBase = paging.pageBase ?? (usual === null ? 0 : (found.base ?? usual))
       const window = windowOf(query, paging, { pageBase, list })
       query.end()
-      if (asked.range !== null && !(await areBoundsIncluded(sync.database.pool, stream.name)))
+      if (asked.range !== null && (await readEntry(sync.database.pool, entries.bounds, stream.name)) === undefined)
         throw refuse(asked.range.params[0] ?? '', 'which days the API means by it is not proven yet')
       const start = await places.start({
         stream,

@@ -7,7 +7,7 @@ import { dateIn } from '../../clock.ts'
 import { counted } from '../../format.ts'
 import { liveRows } from '../../mirror/kept-counts.ts'
 import { makeDue } from '../../mirror/records.ts'
-import { contradictDetected, notFoundPrefix, readDetected, saveDetected } from '../../profile/detected-settings.ts'
+import { entries, readProfile } from '../../profile/profile.ts'
 import { mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
@@ -54,13 +54,12 @@ export async function decideEmptied(run: TaskRun): Promise<void> {
  * answered with rows to this run.
  */
 async function meansEmpty({ context, stream }: TaskRun, facts: EmptiedBelow): Promise<boolean> {
-  const { pool } = context.database
-  const setting = `${notFoundPrefix}${stream.name}`
-  const isKnown = (await readDetected(pool, setting)) !== null
-  if (isKnown && facts.answersNone) await contradictDetected(pool, setting, 'The API answered empty lists, too.')
+  const profile = await readProfile(context.database.pool)
+  const isKnown = profile.value(entries.notFound, stream.name) !== undefined
+  if (facts.answersNone) await profile.contradict(entries.notFound, stream.name, 'The API answered empty lists, too.')
   if (isKnown || facts.answersNone) return !facts.answersNone
   if (!facts.answersRows || !facts.refusesEmpty) return false
-  await saveDetected(pool, setting, 'an empty list')
+  await profile.found(entries.notFound, stream.name, 'an empty list')
   return true
 }
 

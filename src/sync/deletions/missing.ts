@@ -7,7 +7,7 @@ import type { TaskRun } from '../context.ts'
 import type { Window } from '../due/windows.ts'
 import { addUpRanges } from '../lists/end-pass.ts'
 import type { Checkpoint } from '../lists/progress.ts'
-import { trustWindows, windowOf } from '../lists/windows.ts'
+import { noteWindows, windowOf } from '../lists/windows.ts'
 import { planTask } from '../plan.ts'
 import { clearUnseen } from '../quarantine.ts'
 import { addCounts, addWarnings, insertedBy, markSwept, noteRunError } from '../runs/runs.ts'
@@ -70,7 +70,7 @@ async function compareAndEnd(run: TaskRun<'list'>, at: Checkpoint): Promise<void
     await dropRanges(client, task.runId)
     await endTask(client, task, { error: null })
   })
-  if (window !== undefined && isComplete && missing === 0) await trustWindows(run)
+  if (window !== undefined && isComplete && missing === 0) await noteWindows(run, null)
   context.onTasks()
 }
 

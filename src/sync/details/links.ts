@@ -7,8 +7,7 @@ import { streams } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
-import { contradictDetected, readDetected, readProfile, saveDetected } from '../../profile/detected-settings.ts'
-import { refusedParameters, withoutParameters } from '../../profile/refused-parameters.ts'
+import { entries, type Profile, readProfile, withoutParameters } from '../../profile/profile.ts'
 import { mapConcurrently } from '../batches.ts'
 import { answerFound, changeSet, type Found } from '../change-set.ts'
 import { listReading, type TaskRun } from '../context.ts'
@@ -18,8 +17,6 @@ import { keyOf, valueAt } from '../records/project.ts'
 import { parentValues } from './readers/children.ts'
 import { failedRead, readOutcome } from './single.ts'
 
-/** A filter that was not honoured is tried again after this long, in milliseconds. */
-const retryMs = 7 * 24 * 3_600_000
 /** Records of a task that are read singly before its answers count, while the filter is unknown and afterwards. */
 const compared = { unknown: 3, known: 1 }
 
@@ -27,8 +24,8 @@ const compared = { unknown: 3, known: 1 }
 export const linkedStream = ({ name }: StreamDef): StreamDef | undefined =>
   streams.find(({ filledBy }) => filledBy?.stream === name && filledBy.filter !== undefined)
 
-/** The name of the detected setting: does the list honour the filter? */
-export const filterSetting = ({ name, filledBy }: StreamDef): string => `filter:${name}.${filledBy?.filter?.param}`
+/** What the profile calls the filter of a stream. */
+export const filterName = ({ name, filledBy }: StreamDef): string => `${name}.${filledBy?.filter?.param}`
 
 /** Fills empty links that lead to the records of this task. */
 export async function runLinks(run: TaskRun): Promise<void> {
@@ -37,16 +34,17 @@ export async function runLinks(run: TaskRun): Promise<void> {
   const target = linkedStream(stream)
   if (target === undefined) throw new Error(`${stream.name} fills no links.`)
   const { asked } = task.payload as { readonly asked: readonly string[] }
-  const setting = filterSetting(target)
-  const detected = await readDetected(pool, setting)
-  const age = context.clock.now().getTime() - (detected?.probedAt.getTime() ?? 0)
-  const answers = new Answers(run, target)
-  if (detected?.value !== false || age > retryMs) {
-    const known = detected?.value === true
+  const filter = filterName(target)
+  const profile = await readProfile(pool, context.clock)
+  const known = profile.value(entries.filter, filter)
+  const answers = new Answers(run, target, profile)
+  if (known !== false || !profile.isTrusted(entries.filter, filter)) {
     const isHonoured = await answers.judge(await linkedValues(pool, target, asked), known ? 'known' : 'unknown')
-    if (known && isHonoured === false)
-      await contradictDetected(pool, setting, `The API returned ${target.name} that do not match the filter.`)
-    if (isHonoured === false || (isHonoured && !known)) await saveDetected(pool, setting, isHonoured)
+    if (known && isHonoured === false) {
+      const reason = `The API returned ${target.name} that do not match the filter.`
+      await profile.contradict(entries.filter, filter, reason)
+    }
+    if (isHonoured !== null) await profile.found(entries.filter, filter, isHonoured)
     if (isHonoured === true) answers.fill()
   }
   await writer.commit(run, changeSet(answers.found))
@@ -58,14 +56,16 @@ class Answers {
   readonly found: Found[] = []
   readonly #run: TaskRun
   readonly #target: StreamDef
+  readonly #profile: Profile
   /** Whose each answered record is said to be. */
   readonly #linkOf = new Map<string, Linked>()
   /** False: the filter is refused, or not honoured; null: not everything was answered. */
   #verdict: boolean | null = true
 
-  constructor(run: TaskRun, target: StreamDef) {
+  constructor(run: TaskRun, target: StreamDef, profile: Profile) {
     this.#run = run
     this.#target = target
+    this.#profile = profile
   }
 
   /** Asks for the records of each of these, and compares some with their own reads. Null: nothing can be said. */
@@ -90,12 +90,10 @@ class Answers {
   async #ask(link: Linked): Promise<void> {
     const { context, signal } = this.#run
     const reading = listReading(this.#run, this.#target)
-    const profile = await readProfile(context.database.pool)
-    const refused = refusedParameters(profile, this.#target.name, context.clock)
-    const always = withoutParameters(reading.reads.query ?? {}, refused)
+    const always = withoutParameters(reading.reads.query ?? {}, this.#profile.refused(this.#target.name))
     const query = { ...always, [this.#target.filledBy?.filter?.param ?? '']: link.key }
     try {
-      const { paging, pageBase } = await resolvePaging(reading, query, profile)
+      const { paging, pageBase } = await resolvePaging(reading, query, this.#profile)
       const call = {
         endpoint: reading.reads.list,
         query,

@@ -5,15 +5,8 @@
 import type { StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
-import {
-  contradictDetected,
-  type Profile,
-  pageBaseSetting,
-  readProfile,
-  saveDetected,
-} from '../../profile/detected-settings.ts'
 import { pageBaseOf, probePageBase } from '../../profile/page-base.ts'
-import { mayConcernParameters, noteRefused, withoutParameters } from '../../profile/refused-parameters.ts'
+import { entries, mayConcernParameters, type Profile, withoutParameters } from '../../profile/profile.ts'
 import type { Reading, SyncContext, TaskRun } from '../context.ts'
 import type { Pass } from './windows.ts'
 
@@ -44,7 +37,7 @@ export async function resolvePaging(
   const call = { endpoint: reads.list, query, paging, signal }
   const { number: pageBase, how } = await pageBaseOf(paging, profile, () => probePageBase(context.api, call))
   if (how === 'probed') {
-    await saveDetected(context.database.pool, pageBaseSetting, pageBase)
+    await profile.found(entries.pageBase, '', pageBase)
     context.log.info(
       { event: 'page_base_probed', pageBase, stream: stream.name },
       `pages are numbered from ${pageBase}`,
@@ -52,10 +45,6 @@ export async function resolvePaging(
   }
   return { paging, pageBase, probed: how === 'probed' || how === 'detected' }
 }
-
-/** Notes that the detected page base no longer holds; the next sweep probes again. */
-export const doubtPageBase = (context: SyncContext, reason: string): Promise<void> =>
-  contradictDetected(context.database.pool, pageBaseSetting, reason)
 
 /** The parameters that make a pass differ from the whole list, or, if there are none, those the list always gets. */
 function partedBy({ query: asked }: Pass, always: Readonly<Record<string, string>> = {}): ReadonlySet<string> {
@@ -71,9 +60,9 @@ export async function leaveOut(run: TaskRun<'list'>, pass: Pass, error: unknown)
   const { context, stream, reads } = run
   const names = partedBy(pass, reads.query)
   if (pass.part !== undefined || names.size === 0 || !mayConcernParameters(error)) return false
-  if (!(await isAnswered(run, withoutParameters(pass.query, names)))) return false
+  if (!(await isAnswered(run, withoutParameters(pass.query, names), pass.profile))) return false
   const reason = error.message
-  await noteRefused(context.database.pool, stream.name, { names: [...names], reason })
+  await pass.profile.noteRefused(stream.name, names, reason)
   context.log.warn(
     { event: 'parameters_refused', stream: stream.name, parameters: [...names], reason },
     `${stream.name}: the API refuses ${[...names].join(', ')}. For seven days, the list is requested without ${names.size === 1 ? 'it' : 'them'}. ${reason}`,
@@ -81,10 +70,14 @@ export async function leaveOut(run: TaskRun<'list'>, pass: Pass, error: unknown)
   return true
 }
 
-async function isAnswered(run: TaskRun<'list'>, query: Readonly<Record<string, string>>): Promise<boolean> {
+async function isAnswered(
+  run: TaskRun<'list'>,
+  query: Readonly<Record<string, string>>,
+  profile: Profile,
+): Promise<boolean> {
   const { context, reads, signal } = run
-  const { paging, pageBase } = await resolvePaging(run, query, await readProfile(context.database.pool))
-  const call = { endpoint: reads.list, query: { ...query }, paging, pageBase, maxPages: 1, mayBeRefused: true, signal }
+  const { paging, pageBase } = await resolvePaging(run, query, profile)
+  const call = { endpoint: reads.list, query, paging, pageBase, maxPages: 1, mayBeRefused: true, signal }
   try {
     for await (const _ of context.api.list(call)) return true
     return true

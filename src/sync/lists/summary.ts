@@ -4,20 +4,15 @@
 import type { Page } from '../../api/client.ts'
 import { isHeldBack } from '../../api/retry.ts'
 import { isName, isObject, type Json, parseJson, textOf } from '../../api/wire/json.ts'
-import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
-import { contradictDetected, type Profile, readDetected, saveDetected } from '../../profile/detected-settings.ts'
+import { entries, type Profile, readProfile } from '../../profile/profile.ts'
 import type { Reading, TaskRun } from '../context.ts'
 import { comparedRead, isSame } from '../details/comparison.ts'
 import { noteReads } from '../due/reads.ts'
 import { keyOf } from '../records/project.ts'
 import { listedPayloads } from '../remembered/payloads.ts'
 
-/** How long a probe of summary lists is trusted, in milliseconds. */
-const summaryProbeMs = 24 * 3_600_000
 const probedRecords = 3
-
-const settingOf = ({ name }: StreamDef): string => `summary:${name}`
 
 /**
  * Whether the records of this list are only summaries of their singles. Probed with the first records, again each
@@ -25,31 +20,30 @@ const settingOf = ({ name }: StreamDef): string => `summary:${name}`
  * loses no data of singles.
  */
 export async function isSummary(run: TaskRun<'list'>, pages: readonly Page[], profile: Profile): Promise<boolean> {
-  const { context, stream, task } = run
-  const known = profile.get(settingOf(stream))
+  const { stream, task } = run
+  const known = profile.value(entries.summary, stream.name)
   if (known === undefined) return true
-  const { summary } = known.value as { summary: boolean }
-  const isRecent = context.clock.now().getTime() - known.probedAt.getTime() < summaryProbeMs
-  return isRecent && !task.fullRead ? summary : await probe(run, recordsOf(run, pages), summary)
+  const isProbed = profile.isTrusted(entries.summary, stream.name) && !task.fullRead
+  return isProbed ? known.summary : await probe(run, recordsOf(run, pages), profile)
 }
 
 /** Probes what is still unknown, with records that the list brought to the mirror. */
 export async function probeFirst(run: TaskRun<'list'>): Promise<void> {
   const { context, stream, reads } = run
   const { pool } = context.database
-  if ((await readDetected(pool, settingOf(stream))) !== null) return
+  const profile = await readProfile(pool, context.clock)
+  if (profile.value(entries.summary, stream.name) !== undefined) return
   const listed = await listedPayloads(pool, stream, reads.list, 2 * probedRecords)
-  await probe(
-    run,
-    listed.map(({ key, payload }) => [key, parseJson(payload).value]),
-  )
+  const records = listed.map(({ key, payload }): Listed => [key, parseJson(payload).value])
+  await probe(run, records, profile)
 }
 
 type Listed = readonly [key: string, record: Json]
 
-async function probe(run: TaskRun<'list'>, listed: Iterable<Listed>, detected?: boolean): Promise<boolean> {
+async function probe(run: TaskRun<'list'>, listed: Iterable<Listed>, profile: Profile): Promise<boolean> {
   const { pool } = run.context.database
-  const name = settingOf(run.stream)
+  const { name } = run.stream
+  const detected = profile.value(entries.summary, name)?.summary
   const { compared, same, missing, failure } = await compareWithSingles(run, listed)
   const { endpoint } = run.reads.single
   if ((await run.writer.economy(run)).compares(endpoint))
@@ -61,8 +55,12 @@ async function probe(run: TaskRun<'list'>, listed: Iterable<Listed>, detected?: 
   if (compared === 0) return detected ?? false
   const summary = missing.size > 0
   if (detected !== undefined && detected !== summary)
-    await contradictDetected(pool, name, `Lists showed ${detected ? 'summaries' : 'complete records'} before.`)
-  await saveDetected(pool, name, { summary, missing: [...missing].sort().slice(0, 50) })
+    await profile.contradict(
+      entries.summary,
+      name,
+      `Lists showed ${detected ? 'summaries' : 'complete records'} before.`,
+    )
+  await profile.found(entries.summary, name, { summary, missing: [...missing].sort().slice(0, 50) })
   return summary
 }
 

@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg'
 import type { ListCall, Page } from '../../api/client.ts'
 import { ApiError, messageOf } from '../../errors.ts'
 import { liveRows } from '../../mirror/kept-counts.ts'
-import { type Profile, readProfile } from '../../profile/detected-settings.ts'
+import { entries, readProfile } from '../../profile/profile.ts'
 import { batches } from '../batches.ts'
 import type { ChangeSet } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
@@ -13,11 +13,10 @@ import { comparesAged } from '../economy.ts'
 import { keepPages, type ListPage } from '../remembered/list-pages.ts'
 import type { Task } from '../runs/tasks.ts'
 import { changesOfPages, keptPages, pageBatches, pageToKeep } from './list-records.ts'
-import { doubtPageBase, leaveOut, resolvePaging } from './paging.ts'
+import { leaveOut, resolvePaging } from './paging.ts'
 import { type Checkpoint, firstCheckpoint, nextVariant, passNumber, unprovenEnd } from './progress.ts'
-import { notingShape, shapeSetting } from './shape.ts'
 import { isSummary } from './summary.ts'
-import { doubtWindows, type Pass, pagesOf, passesOf, refusalOfWindow } from './windows.ts'
+import { noteWindows, type Pass, pagesOf, passesOf, refusalOfWindow } from './windows.ts'
 
 /** A sweep resumed later than this after its crash keeps its rows but proves no absence, in milliseconds. */
 const staleResumeMs = 5 * 60_000
@@ -45,11 +44,12 @@ const withCure = ({ message, remedy = '' }: ApiError): string => `${message} ${r
 
 /** Runs the sweep of a list stream from its checkpoint to its end. */
 export async function runSweep(run: TaskRun<'list'>): Promise<void> {
-  const { task, writer } = run
+  const { context, task, writer } = run
   if (task.checkpoint === null) await writer.begin(run)
+  const profile = await readProfile(context.database.pool, context.clock)
   let at = resumed(task)
   for (;;) {
-    const pass = passesOf(run, await readProfile(run.context.database.pool))[at.variant]
+    const pass = passesOf(run, profile)[at.variant]
     if (pass === undefined) break
     at = await runPass(run, pass, at)
   }
@@ -69,14 +69,12 @@ function resumed(task: Task): Checkpoint {
 async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayProbeAgain = true): Promise<Checkpoint> {
   const { context, reads, signal } = run
   const { query, profile } = pass
-  const again = async (): Promise<Checkpoint> =>
-    runPass(run, { ...pass, profile: await readProfile(context.database.pool) }, start, false)
   if (start.ended) return endPass(run, pass, start)
   const { paging, pageBase, probed } = await resolvePaging(run, query, profile)
   const ahead = await recordsAhead(run, pass, start)
   const showsShape = pass.part === undefined && start.variant === 0 && start.next === null
-  const shape = profile.get(shapeSetting(run.stream.name))
-  const mayBeKept = pass.part !== 'newest' && !(showsShape && shape === undefined)
+  const hasShape = profile.value(entries.shape, run.stream.name) !== undefined
+  const mayBeKept = pass.part !== 'newest' && (hasShape || !showsShape)
   const source = context.api.list({
     endpoint: reads.list,
     query: { ...query },
@@ -89,14 +87,14 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     ...(start.next === null ? {} : { from: start.next }),
     ...(ahead !== undefined && { ahead }),
   })
-  const pages = pagesOf(run, pass, showsShape ? notingShape(run, source, shape?.value) : source)
+  const pages = pagesOf(run, pass, source, showsShape)
   const arrived = batches(pages, { limit: rowsPerCommit, lingerMs, weightOf, startsAtOnce: true })
   let at = start
   try {
     const commits = new CommitsInTurn()
     try {
       // While Postgres writes one batch, the next is prepared and started, and the pages after it are read.
-      for await (const [batch] of batches(prepared(run, arrived, profile), { limit: 1, lingerMs: 0 })) {
+      for await (const [batch] of batches(prepared(run, arrived, pass), { limit: 1, lingerMs: 0 })) {
         if (batch === undefined) continue
         const from = at
         at = checkpointAfter(batch, from)
@@ -108,23 +106,23 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
   } catch (error) {
     const refusal = refusalOfWindow(pass, error)
     if (refusal !== null) {
-      await doubtWindows(run, refusal)
+      await noteWindows(run, refusal)
       return { ...nextVariant(at), doubts: [...at.doubts, refusal] }
     }
     if (!(error instanceof ApiError)) throw error
     if (start.next === null && at === start && (await leaveOut(run, pass, error))) return start
     // A record that was added while the numbering was probed made two pages of one.
     if (notNumbered.has(error.code) && probed && pageBase === 0 && at.pages <= 1 && mayProbeAgain) {
-      await doubtPageBase(context, messageOf(error))
-      return again()
+      await profile.contradict(entries.pageBase, '', messageOf(error))
+      return runPass(run, pass, start, false)
     }
     if (unprovenEnds.has(error.code)) return endPass(run, pass, unprovenEnd(at, withCure(error)))
     // If the API answered wrongly while its numbering was probed, it would be asked forever for a page that it never
     // has.
     const firstRefused = start.next === null && at === start && refusals.has(error.code)
     if (error.code === 'PAGING_IGNORED' || firstRefused) {
-      if (probed) await doubtPageBase(context, messageOf(error))
-      if (probed && firstRefused && mayProbeAgain) return again()
+      if (probed) await profile.contradict(entries.pageBase, '', messageOf(error))
+      if (probed && firstRefused && mayProbeAgain) return runPass(run, pass, start, false)
     }
     const { code, endpoint } = error
     if (!code.startsWith('PAGING_')) throw error
@@ -170,7 +168,7 @@ type PageBatch = {
 async function* prepared(
   run: TaskRun<'list'>,
   source: AsyncIterable<readonly Page[]>,
-  profile: Profile,
+  { profile }: Pass,
 ): AsyncGenerator<PageBatch> {
   let summary: boolean | undefined
   let keys: string[] = []

@@ -7,13 +7,10 @@ import { windowsOf } from '../../catalog/catalog.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { addDays, dateIn } from '../../clock.ts'
-import type { Queryable } from '../../database/sql.ts'
 import { dayOf, instantOf } from '../../date-time.ts'
 import { ApiError } from '../../errors.ts'
 import { counted } from '../../format.ts'
-import { judgeBounds, noteBounds } from '../../profile/bounds.ts'
-import { type Profile, readDetected, saveDetected } from '../../profile/detected-settings.ts'
-import { refusedParameters, withoutParameters } from '../../profile/refused-parameters.ts'
+import { entries, type Profile, readProfile, withoutParameters } from '../../profile/profile.ts'
 import type { TaskRun } from '../context.ts'
 import { areMoreNewer, countInWindow, isPageKnown, type Window } from '../due/windows.ts'
 import { keyOf } from '../records/project.ts'
@@ -22,28 +19,13 @@ import { keyOf } from '../records/project.ts'
 export type Pass = {
   readonly query: Readonly<Record<string, string>>
   readonly part?: 'newest' | 'soon'
-  /** What is relied on while it runs. */
+  /** The window of the part `soon`. */
+  readonly window?: Window
   readonly profile: Profile
-}
-
-export type WindowsHonoured = { readonly honoured: true } | { readonly honoured: false; readonly reason: string }
-
-/** The name of the detected setting. */
-export const windowsSetting = (stream: string): string => `windows:${stream}`
-
-/** What was found out about the windows of a stream, and when; null: nothing yet. */
-export async function readWindows(
-  db: Queryable,
-  stream: string,
-): Promise<{ readonly value: WindowsHonoured; readonly probedAt: Date } | null> {
-  const known = await readDetected(db, windowsSetting(stream))
-  return known === null ? null : { value: known.value as WindowsHonoured, probedAt: known.probedAt }
 }
 
 /** Days before today that belong to the hot window. */
 const daysBack = 7
-/** How long it is trusted that windows are honoured before the mirror is asked again, in milliseconds. */
-const trustMs = 24 * 3_600_000
 /** So many records may have gone upstream since the mirror knew them. */
 const mayBeGone = 20
 /** A clock that is put back makes later records look earlier, in milliseconds. */
@@ -74,41 +56,72 @@ const askedDays = ({ from, to }: Window): { readonly from: string; readonly to: 
  */
 export function passesOf(run: TaskRun<'list'>, profile: Profile): readonly Pass[] {
   const { query, extraPasses = [], windows } = run.reads
-  const refused = refusedParameters(profile, run.stream.name, run.context.clock)
+  const refused = profile.refused(run.stream.name)
   const window = windowOf(run)
   if (window === undefined || windows === undefined)
     return [{}, ...extraPasses.filter((variant) => !Object.keys(variant).some((name) => refused.has(name)))].map(
       (variant) => ({ query: withoutParameters({ ...query, ...variant }, refused), profile }),
     )
   const { newest, soon } = windows
-  const asked = askedDays(window)
-  const days = { [soon.from]: asked.from, [soon.to]: asked.to }
+  const { from, to } = askedDays(window)
   return [
     { part: 'newest', query: newest.query, profile },
-    { part: 'soon', query: { ...query, ...days }, profile },
+    { part: 'soon', query: { ...query, [soon.from]: from, [soon.to]: to }, window, profile },
   ]
 }
 
-/** The pages of a pass; the newest records end with a page of which everything was known before. @throws NotHonoured */
+/**
+ * The pages of a pass, of which the profile learns. The newest records end with a page of which everything was known before.
+ * @param showsShape the first page shows the shape of the list
+ * @throws NotHonoured
+ */
 export async function* pagesOf(
   run: TaskRun<'list'>,
-  { part }: Pass,
+  pass: Pass,
   pages: AsyncGenerator<Page>,
+  showsShape: boolean,
 ): AsyncGenerator<Page> {
-  if (part === undefined) return yield* pages
+  const { context, stream } = run
+  const { part, window, profile } = pass
   let earliest = Number.POSITIVE_INFINITY
   const days = new Set<string>()
   for await (const page of pages) {
+    if (showsShape && page.shape !== undefined)
+      await profile.found(entries.shape, stream.name, { ...page.shape, isWhole: page.next === null })
     // A page that need not be received again was judged when it was.
     const isJudged = page.unchanged !== undefined
-    if (part === 'soon' && !isJudged) for (const day of daysInWindow(run, page)) days.add(day)
-    if (part === 'newest' && !isJudged) earliest = await assertNewestFirst(run, page, earliest)
+    if (window !== undefined && !isJudged) for (const day of daysInWindow(stream, page, window)) days.add(day)
+    if (part === 'newest' && !isJudged) earliest = await assertNewestFirst(run, pass, page, earliest)
     yield page
-    if (part === 'newest' && (await isPageKnown(run.context.database.pool, run.stream, keysOf(run, page)))) return
+    if (part === 'newest' && (await isPageKnown(context.database.pool, stream, keysOf(run, page)))) return
   }
-  const window = windowOf(run)
-  if (part === 'soon' && window !== undefined && run.writer.takesStubs)
-    await noteBounds(run.context.database.pool, run.stream.name, judgeBounds(days, askedDays(window)))
+  if (window === undefined || !run.writer.takesStubs) return
+  const seen = judgeBounds(days, askedDays(window))
+  if (seen === 'included') await profile.found(entries.bounds, stream.name, seen)
+  if (seen === 'contradicted')
+    await profile.contradict(
+      entries.bounds,
+      stream.name,
+      'The list returned a record of a day outside the requested days.',
+    )
+}
+
+/**
+ * Judges the answer for a window, by the days as the records write them: both bounds are included where records of both days
+ * were answered, and none of a day outside. Pure.
+ * @param asked the days of the query
+ */
+export function judgeBounds(
+  days: Iterable<string>,
+  asked: { readonly from: string; readonly to: string },
+): 'included' | 'contradicted' | 'unproven' {
+  const seen = { first: false, last: false }
+  for (const day of days) {
+    if (day < asked.from || day > asked.to) return 'contradicted'
+    if (day === asked.from) seen.first = true
+    if (day === asked.to) seen.last = true
+  }
+  return seen.first && seen.last ? 'included' : 'unproven'
 }
 
 const keysOf = ({ stream, context }: TaskRun<'list'>, { items }: Page): readonly string[] =>
@@ -139,12 +152,10 @@ function readColumn<T>(
 }
 
 /** The days of a page's records. @throws NotHonoured where one lies outside of the window */
-function daysInWindow(run: TaskRun<'list'>, page: Page): readonly string[] {
-  const window = windowOf(run)
-  if (window === undefined) return []
+function daysInWindow(stream: StreamDef, page: Page, window: Window): readonly string[] {
   // The requested days and one more: the text is the day at the harbour.
   const [from, to] = [addDays(window.from, -2), addDays(window.to, 2)]
-  const days = readColumn(run.stream, page, window.column, dayOf)
+  const days = readColumn(stream, page, window.column, dayOf)
   const outside = days.find((day) => day < from || day > to)
   if (outside !== undefined)
     throw new NotHonoured(`Requested ${from} to ${to}, but the list returned a record of ${outside}.`)
@@ -152,8 +163,12 @@ function daysInWindow(run: TaskRun<'list'>, page: Page): readonly string[] {
 }
 
 /** Returns the earliest time of this page. */
-async function assertNewestFirst(run: TaskRun<'list'>, page: Page, earlier: number): Promise<number> {
-  const { context, stream, reads } = run
+async function assertNewestFirst(
+  { context, stream, reads }: TaskRun<'list'>,
+  { profile }: Pass,
+  page: Page,
+  earlier: number,
+): Promise<number> {
   const column = reads.windows?.newest.column ?? ''
   const { timeZone } = context.settings
   const times = readColumn(stream, page, column, (text) => instantOf(text, timeZone))
@@ -162,16 +177,12 @@ async function assertNewestFirst(run: TaskRun<'list'>, page: Page, earlier: numb
     if (time > earliest + toleranceMs) throw new NotHonoured('The list is not ordered from newest to oldest.')
     earliest = Math.min(earliest, time)
   }
-  if (page.index > 0 || (await isTrusted(run))) return earliest
+  const isHonoured = profile.value(entries.windows, stream.name)?.honoured === true
+  if (page.index > 0 || (isHonoured && profile.isTrusted(entries.windows, stream.name))) return earliest
   const newer = { column, than: new Date(times[0] ?? 0), count: mayBeGone }
   if (await areMoreNewer(context.database.pool, stream, newer))
     throw new NotHonoured(`The mirror has more than ${mayBeGone} records that are newer than the first one listed.`)
   return earliest
-}
-
-async function isTrusted({ context, stream }: TaskRun): Promise<boolean> {
-  const known = await readWindows(context.database.pool, stream.name)
-  return known?.value.honoured === true && context.clock.now().getTime() - known.probedAt.getTime() < trustMs
 }
 
 /** Why an error says that the API does not know these windows; null: it is another error. */
@@ -181,20 +192,16 @@ export function refusalOfWindow({ part }: Pass, error: unknown): string | null {
   return error instanceof ApiError && error.code === 'API_REJECTED' ? error.message : null
 }
 
-/** Remembers that windows are honoured. */
-export async function trustWindows(run: TaskRun): Promise<void> {
-  const value: WindowsHonoured = { honoured: true }
-  if (!(await isTrusted(run))) await saveDetected(run.context.database.pool, windowsSetting(run.stream.name), value)
-}
-
-/** Stores that windows are not honoured, and warns. */
-export async function doubtWindows({ context, stream }: TaskRun, reason: string): Promise<void> {
-  const value: WindowsHonoured = { honoured: false, reason }
-  await saveDetected(context.database.pool, windowsSetting(stream.name), value)
-  context.log.warn(
-    { event: 'windows_not_honoured', stream: stream.name, reason },
-    `${stream.name}: the API does not filter or order the list as requested. The whole list is read, and filters are tried again in an hour. ${reason}`,
-  )
+/** Stores whether windows are honoured. @param reason why not; null: they are */
+export async function noteWindows({ context, stream }: TaskRun, reason: string | null): Promise<void> {
+  const profile = await readProfile(context.database.pool, context.clock)
+  const isHonoured = reason === null
+  await profile.found(entries.windows, stream.name, isHonoured ? { honoured: true } : { honoured: false, reason })
+  if (!isHonoured)
+    context.log.warn(
+      { event: 'windows_not_honoured', stream: stream.name, reason },
+      `${stream.name}: the API does not filter or order the list as requested. The whole list is read, and filters are tried again in an hour. ${reason}`,
+    )
 }
 
 /**
@@ -206,11 +213,7 @@ export async function judgeLeftOut(run: TaskRun, there: readonly string[]): Prom
   const window = windowOf(run)
   if (window === undefined) return null
   const inside = await countInWindow(run.context.database.pool, run.stream, { window, keys: there })
-  if (inside === 0) {
-    await trustWindows(run)
-    return null
-  }
-  const reason = `The API omitted ${counted(inside, 'record')} from the requested window.`
-  await doubtWindows(run, reason)
+  const reason = inside === 0 ? null : `The API omitted ${counted(inside, 'record')} from the requested window.`
+  await noteWindows(run, reason)
   return reason
 }

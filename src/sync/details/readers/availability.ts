@@ -4,7 +4,7 @@
 
 import { type Json, stringifyJson } from '../../../api/wire/json.ts'
 import type { Scope, SourcedRow, TableWrite } from '../../../mirror/rows.ts'
-import { contradictDetected, readDetected, saveDetected } from '../../../profile/detected-settings.ts'
+import { entries, type Profile, readProfile } from '../../../profile/profile.ts'
 import { changeSet, type Found, projected } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import { keyBatches } from '../../plan.ts'
@@ -12,7 +12,6 @@ import { type Answered, type ReadValue, readOutcome } from '../single.ts'
 import { type DetailRead, detailRead, notRead, parentValues, readItems } from './children.ts'
 import { slotDates } from './slots.ts'
 
-const orderSetting = 'availability_order'
 /** Resources asked for at once. */
 export const batchSize = 50
 
@@ -34,6 +33,7 @@ export class AvailabilityBatches {
   /** Reads all cells of these resources by batches, as far as the order of a batch is proven. */
   async prefetch(durationsOf: ReadonlyMap<string, readonly string[]>): Promise<Found> {
     const found: Found[] = []
+    const profile = await readProfile(this.#reading.context.database.pool)
     const batches = [...groupByDuration(durationsOf)].flatMap(([duration, ids]) =>
       keyBatches(ids, batchSize).map((batch) => ({ duration, ids: batch })),
     )
@@ -41,14 +41,13 @@ export class AvailabilityBatches {
       // One element a day is requested singly, so that a change of the order shows.
       const spot = Math.floor(Math.random() * batches.length)
       for (const [index, { duration, ids }] of batches.entries())
-        found.push(...(await this.#readBatch({ ids, date, duration, isChecked: index === spot })))
+        found.push(...(await this.#readBatch({ ids, date, duration, isChecked: index === spot }, profile)))
     }
     return changeSet(found)
   }
 
-  async #readBatch({ ids, date, duration, isChecked }: Batch): Promise<readonly Found[]> {
-    const { pool } = this.#reading.context.database
-    const isTrusted = (await readDetected(pool, orderSetting))?.value === 'request'
+  async #readBatch({ ids, date, duration, isChecked }: Batch, profile: Profile): Promise<readonly Found[]> {
+    const isTrusted = profile.value(entries.availabilityOrder) === 'request'
     const { answer, found } = await this.#batchAnswer(ids, date, duration)
     if (answer === null) return [found]
     const { items, startedAt } = answer
@@ -58,9 +57,9 @@ export class AvailabilityBatches {
       const spot = Math.floor(Math.random() * ids.length)
       const single = isChecked ? await this.single(cells[spot] as Cell) : undefined
       if (single?.outcome.kind === 'there' && stringifyJson(single.outcome.value.body) !== textAt(spot))
-        await contradictDetected(
-          pool,
-          orderSetting,
+        await profile.contradict(
+          entries.availabilityOrder,
+          '',
           'An element of a batch differs from the same element requested alone.',
         )
       else
@@ -74,7 +73,7 @@ export class AvailabilityBatches {
     const texts = singles.map(({ outcome }) => (outcome.kind === 'there' ? stringifyJson(outcome.value.body) : null))
     // Equal answers everywhere prove nothing about the order.
     if (texts.every((text, index) => text === textAt(index)) && new Set(texts).size > 1)
-      await saveDetected(pool, orderSetting, 'request')
+      await profile.found(entries.availabilityOrder, '', 'request')
     return [found, ...singles.map((single) => single.found)]
   }
 

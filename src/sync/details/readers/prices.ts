@@ -4,7 +4,7 @@
 import { elementsIn, isObject, type Json } from '../../../api/wire/json.ts'
 import { addDays, dateIn } from '../../../clock.ts'
 import type { SourcedRow, TableWrite } from '../../../mirror/rows.ts'
-import { contradictDetected, readDetected, saveDetected } from '../../../profile/detected-settings.ts'
+import { entries, readProfile } from '../../../profile/profile.ts'
 import { changeSet, type Found, projectedAll } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import { type JsonObject, valueAt } from '../../records/project.ts'
@@ -17,11 +17,6 @@ const rangeDays = 31
 const comparedShare = 0.02
 /** After this many resources of a task with too few prices to decide, the task's others are read by months. */
 const triedResources = 3
-/** The name of the detected setting: what was found out about longer ranges. */
-export const atOnceSetting = 'prices_at_once'
-
-/** So many days at once: are they answered whole? */
-export type PricesAtOnce = { readonly days: number; readonly whole: boolean }
 
 /** Are so many days more than one range, unless they are answered at once? */
 export const needsRanges = (days: number): boolean => days > rangeDays
@@ -69,7 +64,8 @@ export async function preparePrices(reading: Reading<'pricetable'>): Promise<(ke
   const last = months.at(-1)
   if (last === undefined || months.length === 1) return (key) => readRanges(reading, key, months)
   const whole = [{ from: today, to: last.to }]
-  const detected = (await readDetected(pool, atOnceSetting))?.value as PricesAtOnce | undefined
+  const profile = await readProfile(pool)
+  const detected = profile.value(entries.pricesAtOnce)
   let known = detected?.days === priceDays ? detected.whole : undefined
   let unproven = 0
   /** The read that finds it out; the others wait for it. */
@@ -85,13 +81,13 @@ export async function preparePrices(reading: Reading<'pricetable'>): Promise<(ke
     if (same !== null) known = same
     else if (before === undefined && ++unproven === triedResources) known = false
     if (same === false && before === true)
-      await contradictDetected(
-        pool,
-        atOnceSetting,
+      await profile.contradict(
+        entries.pricesAtOnce,
+        '',
         `Prices of ${key} differ between one request and requests per month.`,
       )
     else if (same !== null && before === undefined)
-      await saveDetected(pool, atOnceSetting, { days: priceDays, whole: same })
+      await profile.found(entries.pricesAtOnce, '', { days: priceDays, whole: same })
     const [kept, other] = same === true ? [atOnce, byMonths] : [byMonths, atOnce]
     return { ...kept, found: changeSet([{ counts: { ...other.found.counts, read: 0 } }, kept.found]) }
   }
