@@ -3,8 +3,7 @@
 import { holdsPerson, streams } from '../src/catalog/catalog.ts'
 import { bookkeepingComments } from '../src/catalog/columns.ts'
 import type { Column, StreamDef } from '../src/catalog/types.ts'
-import { describeReads } from '../src/schema/comments.ts'
-import { syncComments } from '../src/schema/state-comments.ts'
+import { describeReads, stateComments } from '../src/schema/comments.ts'
 
 const currencies = streams.flatMap(({ name, columns }) =>
   columns.filter(({ currency }) => currency === true).map((column) => `${name}.${column.name}`),
@@ -74,13 +73,18 @@ function streamSection(stream: StreamDef): string {
   ].join('\n\n')
 }
 
+/** Subject and text of the comments that are written by hand. */
+const syncComments = [...stateComments.matchAll(/^comment on (.+) is\s+'(.+)';$/gm)].map(
+  ([, subject = '', text = '']) => [subject, text.replaceAll("''", "'")] as const,
+)
+
 /** Tables whose comments are written by hand: name, meaning, columns. */
 function otherSections(): readonly string[] {
-  const tables = Object.entries(syncComments).filter(([subject]) => subject.startsWith('table '))
+  const tables = syncComments.filter(([subject]) => subject.startsWith('table '))
   return tables.map(([subject, comment]) => {
     const name = subject.slice('table '.length)
     const prefix = `column ${name}.`
-    const columns = Object.entries(syncComments)
+    const columns = syncComments
       .filter(([column]) => column.startsWith(prefix))
       .map(([column, text]) => [code(column.slice(prefix.length)), text])
     return [`### ${name}`, comment, table(['column', 'meaning'], columns)].join('\n\n')
@@ -88,7 +92,7 @@ function otherSections(): readonly string[] {
 }
 
 const functionSection = (): string =>
-  Object.entries(syncComments)
+  syncComments
     .filter(([subject]) => subject.startsWith('function '))
     .map(([subject, comment]) => `- ${code(subject.slice('function '.length))}: ${comment}`)
     .join('\n')

@@ -1,11 +1,11 @@
 // Comments on every table and column of `mirror` and `sync`, so that a client such as psql explains the database itself.
 
-import { readsOf, streams } from '../catalog/catalog.ts'
+import { readEndpoints, readsOf, streams } from '../catalog/catalog.ts'
 import { bookkeepingComments } from '../catalog/columns.ts'
 import type { Column, StreamDef } from '../catalog/types.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
-import { identifier, literal } from '../database/sql.ts'
-import { syncComments } from './state-comments.ts'
+import { fillSql, identifier, literal } from '../database/sql.ts'
+import texts from './state-comments.sql'
 
 /** Where a table's rows come from, as a sentence. */
 export function describeReads(stream: StreamDef): string {
@@ -43,11 +43,11 @@ function mirrorComments(stream: StreamDef): readonly string[] {
   ]
 }
 
-const otherComments = (): readonly string[] =>
-  Object.entries(syncComments).map(([subject, text]) => `comment on ${subject} is ${literal(text)};`)
+/** Those of all that the catalog does not describe. */
+export const stateComments = fillSql(texts, { read_endpoints: String(readEndpoints.length) })
 
 /** The comments of every table and column, as a repeatable step. */
 export const comments: RepeatableStep = {
   name: 'comments',
-  sql: [...streams.flatMap(mirrorComments), ...otherComments()].join('\n'),
+  sql: [...streams.flatMap(mirrorComments), stateComments].join('\n'),
 }
