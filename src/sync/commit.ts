@@ -182,9 +182,8 @@ async function writeAll(
   extras: CommitExtras,
 ): Promise<{ readonly written: number; readonly isPlanned: boolean }> {
   const { task, context } = run
-  const { shownAfter, settings } = context
   await context.privacy?.assertCurrent(client)
-  const changes = await withoutStale(client, read, { ...(shownAfter && { shownAfter }), timeZone: settings.timeZone })
+  const changes = await withoutStale(client, read, context)
   const { counts, gone } = await applyWrites(client, {
     tables: changes.tables,
     filled: changes.filled,
@@ -192,7 +191,7 @@ async function writeAll(
     onLost: (lost) => assertMayGo(client, run, lost, changes.tables),
   })
   await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]), gone)
-  if (changes.counts.read) await bindApi(client, settings)
+  if (changes.counts.read) await bindApi(client, context.settings)
   for (const held of changes.held) await keepLost(client, run, held)
   await keepDetailTags(client, changes.tagged)
   await noteFleets(client, changes.tables)

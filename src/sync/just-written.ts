@@ -7,16 +7,17 @@ import type { StreamDef } from '../catalog/types.ts'
 import type { Queryable } from '../database/sql.ts'
 import type { Row, Scope, TableWrite } from '../mirror/rows.ts'
 import type { ChangeSet } from './change-set.ts'
+import type { SyncContext } from './context.ts'
 import { valueAt } from './records/project.ts'
 import { assumedShownAfter, type OwnWrite, ownWritesSince, type ShownAfter } from './remembered/own-writes.ts'
 
-type Options = { readonly shownAfter?: ShownAfter; readonly timeZone: string }
+type Options = { readonly shownAfter: ShownAfter; readonly timeZone: string }
 
 /** The change set without records that do not show our changes yet. Queries the database once, with an index. */
 export async function withoutStale(
   db: Queryable,
   changes: ChangeSet,
-  { shownAfter = assumedShownAfter, timeZone }: Options,
+  { shownAfter = assumedShownAfter, settings: { timeZone } }: SyncContext,
 ): Promise<ChangeSet> {
   const read = [...changes.tables.filter(({ mode }) => mode === 'record'), ...changes.tombstones]
   if (read.length === 0) return changes
@@ -31,7 +32,7 @@ export async function withoutStale(
 export function withoutEarly(
   changes: ChangeSet,
   written: readonly OwnWrite[],
-  { shownAfter = assumedShownAfter, timeZone }: Options,
+  { shownAfter, timeZone }: Options,
 ): ChangeSet {
   const byPlace = new Map(written.map((write) => [`${write.stream} ${write.key}`, write]))
   const writeOf = (stream: StreamDef, key: readonly string[]): OwnWrite | undefined =>

@@ -87,15 +87,11 @@ const collectionsOf = (tables: readonly TableWrite[], counts: ReadonlyMap<string
 
 /** Writes what was found. @returns false where Postgres refuses the data */
 async function commitAlone(context: SyncContext, found: Found): Promise<boolean> {
-  const { shownAfter, settings } = context
   const read = await withStubs(context, changeSet([found]), new StubCache())
   try {
     const written = await context.database.transaction(async (client) => {
       await context.privacy?.assertCurrent(client)
-      const changes = await withoutStale(client, read, {
-        ...(shownAfter && { shownAfter }),
-        timeZone: settings.timeZone,
-      })
+      const changes = await withoutStale(client, read, context)
       const { tables, filled, bad } = changes
       const { counts, gone } = await applyWrites(client, { tables, filled })
       await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]), gone)
