@@ -1,12 +1,12 @@
 // sync.quarantine: records that cannot be mirrored, whole, with the reason; never silently dropped.
 
-import { createHash } from 'node:crypto'
 import { type SqlBool, sql } from 'kysely'
 import type { PoolClient } from 'pg'
 import { isContentKeySql } from '../catalog/keys.ts'
 import { on, type Queryable, textArray } from '../database/sql.ts'
 import { isDataError } from '../database/sql-states.ts'
 import { stringifyJson } from '../json/plain.ts'
+import { hashOf } from './records/project.ts'
 
 /** A record that cannot be mirrored. */
 export type BadRecord = {
@@ -35,13 +35,8 @@ export type QuarantineFacts = {
   readonly times: number
 }
 
-const maxKeyLength = 500
-
-/** The key of an entry: one that is too long for an index is cut and made unique with a hash. */
-function entryKey(key: string): string {
-  if (key.length <= maxKeyLength) return key
-  return `${key.slice(0, 200)}…#${createHash('md5').update(key).digest('base64url')}`
-}
+/** A key as it is stored: one that is too long for an index is cut and made unique with a hash. */
+export const indexedKey = (key: string): string => (key.length <= 500 ? key : `${key.slice(0, 200)}…#${hashOf(key)}`)
 
 /** `jsonb` cannot hold a number beyond numeric's range: the payload is then stored as a JSON string of its text. */
 const upsert = (
@@ -76,7 +71,7 @@ const parameters = (records: readonly Counted[]): unknown[] => [
 export async function quarantineRecords(client: PoolClient, records: readonly BadRecord[]): Promise<void> {
   const byKey = new Map<string, Counted>()
   for (const record of records) {
-    const key = entryKey(record.key)
+    const key = indexedKey(record.key)
     const id = JSON.stringify([record.stream, key])
     byKey.set(id, { ...record, key, times: (byKey.get(id)?.times ?? 0) + 1 })
   }
@@ -110,7 +105,7 @@ export async function clearQuarantine(
   for (const { stream, keys } of good)
     for (const key of keys) {
       streams.push(stream)
-      entries.push(entryKey(key))
+      entries.push(indexedKey(key))
     }
   if (entries.length === 0) return
   await db.query(

@@ -15,7 +15,7 @@ import { foundInside, personRedaction, withStubs } from './details/embeds.ts'
 import { calendarDays, daysOf } from './details/readers/calendar.ts'
 import { priceEntries } from './details/readers/prices.ts'
 import { StubCache } from './details/stub-cache.ts'
-import { clearQuarantine, type QuarantineEntry } from './quarantine.ts'
+import { clearQuarantine, indexedKey, type QuarantineEntry } from './quarantine.ts'
 import type { RequestValues } from './records/project.ts'
 
 export type Replayed =
@@ -96,14 +96,10 @@ function requestOf(stream: StreamDef, record: QuarantineEntry, body: Json): Requ
   return `days: expected ${expected} characters of 0 and 1 for ${request.year}, got ${days === null ? 'none' : days.length}.`
 }
 
-/** Longer keys are cut in the quarantine. */
-const longestKey = 500
-
 /** A record under another key than the requested one is the wrong record. Null: it is the right one. */
 function wrongKey(stream: StreamDef, record: QuarantineEntry, { tables }: ChangeSet): string | null {
   const row = tables.find((table) => table.stream === stream)?.rows[0]
   if (row === undefined || isContentKey(record.key)) return null
-  const own = keyText(row.key)
-  if (own === record.key || own.length > longestKey) return null
-  return `Requested ${record.key}, but the API returned ${own}.`
+  const own = indexedKey(keyText(row.key))
+  return own === record.key ? null : `Requested ${record.key}, but the API returned ${own}.`
 }

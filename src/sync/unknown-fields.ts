@@ -1,9 +1,9 @@
 // sync.unknown_fields: fields seen upstream that the catalog does not know. They stay in the payload; here they are listed.
 
-import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { holdsPerson, streamNamed, streams } from '../catalog/catalog.ts'
 import { on, type Queryable } from '../database/sql.ts'
+import { indexedKey } from './quarantine.ts'
 
 /** Sightings of one field in one or more records. */
 export type UnknownField = {
@@ -29,19 +29,11 @@ function keptSample({ stream, sample }: UnknownField): string | null {
   return jsonTypes[sample.charAt(0)] ?? 'number'
 }
 
-const maxPathLength = 500
-
-/** A path as it is listed: one that is too long for an index is cut and made unique with a hash. */
-function listedPath(path: string): string {
-  if (path.length <= maxPathLength) return path
-  return `${path.slice(0, 200)}…#${createHash('md5').update(path).digest('base64url')}`
-}
-
 /** Counts sightings; the newest sample is kept. One statement for the batch. */
 export async function noteUnknownFields(db: Queryable, fields: readonly UnknownField[]): Promise<void> {
   const byPath = new Map<string, UnknownField>()
   for (const field of fields) {
-    const path = listedPath(field.path)
+    const path = indexedKey(field.path)
     const id = JSON.stringify([field.stream, path])
     byPath.set(id, { ...field, path, times: field.times + (byPath.get(id)?.times ?? 0) })
   }
