@@ -1,4 +1,4 @@
-// Values that are made once and kept: of the latest texts in bounded memory, or when they are first needed. Pure.
+// Values that are made once and kept: for each of a few keys, of the latest texts in bounded memory, or when they are first needed. Pure.
 
 type Bounds = {
   /** At least this number of texts is kept, and at most twice as many. */
@@ -21,6 +21,18 @@ export function memo<T>(make: (text: string) => T, { most, longest }: Bounds): (
       known = new Map()
     }
     known.set(detached(text), made)
+    return made
+  }
+}
+
+/** Makes a value for each key once, and keeps it: for streams and paths of the catalog, of which there are only so many. */
+export function once<K, V>(make: (key: K) => V): (key: K) => V {
+  const known = new Map<K, V>()
+  return (key) => {
+    const before = known.get(key)
+    if (before !== undefined) return before
+    const made = make(key)
+    known.set(key, made)
     return made
   }
 }

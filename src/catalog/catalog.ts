@@ -208,11 +208,15 @@ export function embeddedPerson({ embeds, columns }: StreamDef): EmbeddedPerson |
 /** True for persons and the streams below them, which belong to no company. */
 export const isOfPerson = (stream: StreamDef): boolean => withAncestors(stream)[0]?.person === true
 
+/** The columns that hold data about a person. */
+export const personalColumns = ({ columns }: StreamDef): readonly string[] =>
+  columns.flatMap(({ name, personal }) => (personal === true ? [name] : []))
+
 /** True when a record of this stream contains data about a person: not all readers may see its payload. */
 export const holdsPerson = (stream: StreamDef): boolean =>
   stream.person === true ||
   stream.document === true ||
-  stream.columns.some((column) => column.personal === true) ||
+  personalColumns(stream).length > 0 ||
   embeddedPerson(stream) !== undefined
 
 /** The stream that names the company of a stream's rows: itself, or one above it. */

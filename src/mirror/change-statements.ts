@@ -1,6 +1,6 @@
 // The statements that lock rows and make tombstones. Pure.
 
-import { childrenOf } from '../catalog/catalog.ts'
+import { childrenOf, personalColumns } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier, knownRead, storableReadTime } from '../database/sql.ts'
@@ -20,9 +20,6 @@ export function givenRows(stream: StreamDef, columns: readonly string[], firstPa
   return `select distinct ${typed.join(', ')} from unnest(${arrays.join(', ')}) as given(${names.join(', ')})
       order by ${columns.map((_, index) => index + 1).join(', ')}`
 }
-
-const personalColumns = ({ columns }: StreamDef): readonly string[] =>
-  columns.filter((column) => column.personal === true).map(({ name }) => name)
 
 /** The part of a person or a document that its tombstone keeps: the key. */
 function redacted(stream: StreamDef): string {

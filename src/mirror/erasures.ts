@@ -2,7 +2,7 @@
 // key, its columns that are not personal and a mark, and it is due. Until it is read again, its mark says that its personal
 // values are unknown: `serve` asks the API instead, and a change has no base of them (outbox.mirrored).
 
-import { holdsPerson, parentOf, streamNamed, streams } from '../catalog/catalog.ts'
+import { holdsPerson, parentOf, personalColumns, streamNamed, streams } from '../catalog/catalog.ts'
 import { isContentKeySql } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier, keyTextSql, literal } from '../database/sql.ts'
@@ -55,9 +55,6 @@ function knownPaths({ columns, embeds = [], alsoKnown = [] }: StreamDef): readon
 }
 
 const persons = streams.filter(holdsPerson)
-
-const personalColumns = ({ columns }: StreamDef): readonly string[] =>
-  columns.filter((column) => column.personal === true).map(({ name }) => name)
 
 /** What the log shows of these streams that is personal. */
 const logged = (stream: StreamDef): readonly string[] => [...personalColumns(stream), '_payload']

@@ -21,19 +21,16 @@
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier, isStub, knownRead, storableReadTime } from '../database/sql.ts'
+import { once } from '../memo.ts'
 import { saysOther } from './content.ts'
 import { columnList, former, formerly, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
 import { firstEntry, keepingBefore } from './feed.ts'
 import { ownColumns, type RowSource, rowsFrom, stagedColumn } from './staging.ts'
 
-const once = new Map<string, string>()
-
 /** Statements are long and always the same for a stream. */
-function cached(kind: string, stream: StreamDef, source: RowSource, build: () => string): string {
-  const key = `${kind}:${source}:${stream.name}`
-  const text = once.get(key) ?? build()
-  once.set(key, text)
-  return text
+function cached(build: (stream: StreamDef, source: RowSource) => string): typeof build {
+  const of = once((source: RowSource) => once((stream: StreamDef) => build(stream, source)))
+  return (stream, source) => of(source)(stream)
 }
 
 /** The rows of the batch ($1) in their own types, one per key: a record before a stub, then the latest. */
@@ -92,44 +89,43 @@ const mayReplace = `case
  * Locks the rows it updates, in key order.
  * Returns inserted, revived, updated, and missed: rows that another transaction inserted meanwhile (run it again).
  */
-export const mergeStatement = (stream: StreamDef, source: RowSource): string =>
-  cached('merge', stream, source, () => {
-    const { key, name } = stream
-    const own = ownColumns(stream)
-    const all = stream.columns.map((column) => column.name)
-    const table = `mirror.${identifier(name)}`
-    const rest = [...own.filter((column) => !key.includes(column)), '_payload', '_source', '_read_at']
-    const before = [...all, '_payload', '_source', '_deleted_at']
-    const assignments = rest.map((column) => `${identifier(column)} = l.${identifier(column)}`)
-    // A revived row still has what another stream's read filled: who follows the log has dropped it.
-    const kept = all.filter((column) => !own.includes(column))
-    const values = [insertDiff(own, 's'), ...(kept.length > 0 ? [insertDiff(kept, 'l')] : [])]
-    const revived = [...values, keepingBefore(own, 'l', 's')].join(' || ')
-    const diff = `case when l._deleted_at is not null then ${revived}
+export const mergeStatement = cached((stream, source) => {
+  const { key, name } = stream
+  const own = ownColumns(stream)
+  const all = stream.columns.map((column) => column.name)
+  const table = `mirror.${identifier(name)}`
+  const rest = [...own.filter((column) => !key.includes(column)), '_payload', '_source', '_read_at']
+  const before = [...all, '_payload', '_source', '_deleted_at']
+  const assignments = rest.map((column) => `${identifier(column)} = l.${identifier(column)}`)
+  // A revived row still has what another stream's read filled: who follows the log has dropped it.
+  const kept = all.filter((column) => !own.includes(column))
+  const values = [insertDiff(own, 's'), ...(kept.length > 0 ? [insertDiff(kept, 'l')] : [])]
+  const revived = [...values, keepingBefore(own, 'l', 's')].join(' || ')
+  const diff = `case when l._deleted_at is not null then ${revived}
         when ${rowOf(own, 'l')} is distinct from ${rowOf(own, 's')} then ${updateDiff(own, 'l', 's')}
         when l._payload is distinct from s._payload
           then jsonb_build_object('_payload', jsonb_build_array(l._payload, s._payload))
         else jsonb_build_object('_source', jsonb_build_array(l._source, s._source)) end`
-    const formerOf = before.map((column) => `t.${identifier(column)} as ${formerly(column)}`).join(', ')
-    const replaced = `${mayReplace}
+  const formerOf = before.map((column) => `t.${identifier(column)} as ${formerly(column)}`).join(', ')
+  const replaced = `${mayReplace}
         and (t._deleted_at is not null or (${isStub('t')} and not s._stub) or ${saysOther(stream, own, 't', 's')})`
-    const same = sameKey(key, 't', 's')
-    // The rows of a small batch are looked up one by one, in the order of their keys: its plan may be older than most of
-    // the table. Thousands are joined.
-    const withoutRow =
-      source === 'sent'
-        ? `left join lateral (select true as there from ${table} t where ${same} offset 0) t on true where t.there is null`
-        : `where not exists (select from ${table} t where ${same})`
-    const locking =
-      source === 'sent'
-        ? `select s.*, t.* from (select * from incoming order by ${columnList(key)}) s cross join lateral
+  const same = sameKey(key, 't', 's')
+  // The rows of a small batch are looked up one by one, in the order of their keys: its plan may be older than most of
+  // the table. Thousands are joined.
+  const withoutRow =
+    source === 'sent'
+      ? `left join lateral (select true as there from ${table} t where ${same} offset 0) t on true where t.there is null`
+      : `where not exists (select from ${table} t where ${same})`
+  const locking =
+    source === 'sent'
+      ? `select s.*, t.* from (select * from incoming order by ${columnList(key)}) s cross join lateral
         (select ${formerOf} from ${table} t where ${same} and ${replaced} for no key update) t`
-        : `select s.*, ${formerOf} from ${table} t join incoming s on ${same}
+      : `select s.*, ${formerOf} from ${table} t join incoming s on ${same}
       where ${replaced}
       order by ${columnList(key, 't')} for no key update of t`
-    // Each step hands on all that the next ones need, and is joined with none: of keys of several columns Postgres expects
-    // next to no rows, and would compare each of thousands with each.
-    return `with ${incomingSql(stream, source)}, absent as materialized (
+  // Each step hands on all that the next ones need, and is joined with none: of keys of several columns Postgres expects
+  // next to no rows, and would compare each of thousands with each.
+  return `with ${incomingSql(stream, source)}, absent as materialized (
       select s.* from incoming s ${withoutRow}
     ), locked as materialized (
       ${locking}
@@ -153,19 +149,18 @@ export const mergeStatement = (stream: StreamDef, source: RowSource): string =>
     select (select count(*) from inserted)::int as inserted,
       (select count(*) from updated)::int as updated, (select count(*) from locked where ${formerly('_deleted_at')} is not null)::int as revived,
       ((select count(*) from absent) - (select count(*) from inserted))::int as missed`
-  })
+})
 
 /**
  * Compares staged records with the table, changes nothing. Parameters: that of the batch, most rows to return.
  * Returns key (text[]), kind (missing or different), diff ({column: [mirror, api]}) and on each row the total.
  */
-export const compareStatement = (stream: StreamDef, source: RowSource): string =>
-  cached('compare', stream, source, () => {
-    const { key } = stream
-    const own = ownColumns(stream)
-    const table = `mirror.${identifier(stream.name)}`
-    const gone = `(t.${identifier(key[0] ?? '')} is null or t._deleted_at is not null)`
-    return `with ${incomingSql(stream, source)}
+export const compareStatement = cached((stream, source) => {
+  const { key } = stream
+  const own = ownColumns(stream)
+  const table = `mirror.${identifier(stream.name)}`
+  const gone = `(t.${identifier(key[0] ?? '')} is null or t._deleted_at is not null)`
+  return `with ${incomingSql(stream, source)}
     select array[${key.map((column) => `s.${identifier(column)}::text`).join(', ')}] as key,
       case when ${gone} then 'missing' else 'different' end as kind,
       case when ${gone} then ${insertDiff(own, 's')}
@@ -175,4 +170,4 @@ export const compareStatement = (stream: StreamDef, source: RowSource): string =
     from incoming s left join ${table} t on ${sameKey(key, 't', 's')}
     where not s._stub and (${gone} or ${saysOther(stream, own, 't', 's')})
     order by ${columnList(key, 's')} limit $2`
-  })
+})

@@ -1,6 +1,6 @@
 // The data of one person: exported as it is, erased except for the key, and read again after an erasure is undone.
 
-import { streamNamed } from '../catalog/catalog.ts'
+import { personalColumns, streamNamed } from '../catalog/catalog.ts'
 import { keyText } from '../catalog/keys.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
@@ -81,7 +81,6 @@ function beyondKey({ columns, key }: StreamDef) {
 async function keepKeys(db: Queryable, stream: StreamDef, keys: readonly string[]): Promise<void> {
   const { others, logged, payload, holds, isOfKey } = beyondKey(stream)
   await db.query(redactLog, [stream.name, keys, logged])
-  const personal = stream.columns.filter((column) => column.personal === true)
   await db.query(
     `with kept as (
        update mirror.${identifier(stream.name)} t set ${others.map((name) => `${identifier(name)} = null`).join(', ')},
@@ -89,7 +88,11 @@ async function keepKeys(db: Queryable, stream: StreamDef, keys: readonly string[
        from unnest($2::jsonb[]) g (key) where ${isOfKey} and ${holds} returning g.key, t._deleted_at is null as alive)
      insert into mirror.change_log (epoch, stream, key, operation, diff)
      select (select mirror.feed_epoch()), $1, key, 'update', $3::jsonb from kept where alive`,
-    [stream.name, keys, JSON.stringify(Object.fromEntries(personal.map(({ name }) => [name, [null, null]])))],
+    [
+      stream.name,
+      keys,
+      JSON.stringify(Object.fromEntries(personalColumns(stream).map((name) => [name, [null, null]]))),
+    ],
   )
 }
 

@@ -2,7 +2,7 @@
 // Webhooks. Pure.
 
 import { Webhook } from 'standardwebhooks'
-import { holdsPerson, streams } from '../../catalog/catalog.ts'
+import { holdsPerson, personalColumns, streams } from '../../catalog/catalog.ts'
 import { changeText, type FeedEntry } from '../../mirror/follow.ts'
 
 /** The most changes in one call: a receiver must handle them within its time limit. */
@@ -70,12 +70,6 @@ export function selectionOf(named: readonly string[] | null): Selection {
   return Object.fromEntries(
     streams
       .filter((stream) => stream.document !== true)
-      .map((stream) => [
-        stream.name,
-        [
-          ...stream.columns.filter((column) => column.personal === true).map((column) => column.name),
-          ...(holdsPerson(stream) ? ['_payload'] : []),
-        ],
-      ]),
+      .map((stream) => [stream.name, [...personalColumns(stream), ...(holdsPerson(stream) ? ['_payload'] : [])]]),
   )
 }

@@ -6,6 +6,7 @@ import { childrenOf, embeddedPerson, streamNamed } from '../../catalog/catalog.t
 import { keyText, keyTextOf } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { type Queryable, stubSource } from '../../database/sql.ts'
+import { once } from '../../memo.ts'
 import { tombstonedUsers } from '../../mirror/redact.ts'
 import type { SourcedRow, TableWrite } from '../../mirror/rows.ts'
 import { isHash } from '../../privacy/hash.ts'
@@ -165,20 +166,10 @@ export function foundInside(received: Received, key: string, readAt: Date): read
   return found
 }
 
-type Inside = { readonly child: StreamDef; readonly path: string }
-
-const inside = new Map<StreamDef, readonly Inside[]>()
-
 /** The streams whose rows stand inside records of a stream, and where. */
-function insideOf(stream: StreamDef): readonly Inside[] {
-  const known = inside.get(stream)
-  if (known !== undefined) return known
-  const made = childrenOf(stream.name).flatMap((child) =>
-    child.reads.kind === 'inside' ? [{ child, path: child.reads.path }] : [],
-  )
-  inside.set(stream, made)
-  return made
-}
+const insideOf = once(({ name }: StreamDef) =>
+  childrenOf(name).flatMap((child) => (child.reads.kind === 'inside' ? [{ child, path: child.reads.path }] : [])),
+)
 
 type Collection = {
   readonly child: StreamDef

@@ -6,6 +6,7 @@ import { fieldAt, isObject, type Json, saysNothing, stringifyJson, textOf } from
 import { contentKey, keyText } from '../../catalog/keys.ts'
 import type { Column, StreamDef } from '../../catalog/types.ts'
 import { dayOf } from '../../date-time.ts'
+import { once } from '../../memo.ts'
 import type { Row } from '../../mirror/rows.ts'
 
 /** Raised whenever a row would come out differently for the same record: everything is then projected anew. */
@@ -23,16 +24,8 @@ export type RequestValues = Readonly<Record<string, string | null>>
 /** The value at a dotted path, as `fieldAt` finds it; undefined where there is none. */
 export const valueAt = (record: Json | undefined, path: string): Json | undefined => fieldAt(record, stepsOf(path))
 
-const split = new Map<string, readonly string[]>()
-
-/** The members of a dotted path. Paths come from the catalog: there are only so many. */
-function stepsOf(path: string): readonly string[] {
-  const known = split.get(path)
-  if (known !== undefined) return known
-  const steps = path.split('.')
-  split.set(path, steps)
-  return steps
-}
+/** The members of a dotted path. */
+const stepsOf = once((path: string): readonly string[] => path.split('.'))
 
 /**
  * A short hash of a record's content, as text. Key order counts: a reordered record costs a comparison, never a
@@ -60,34 +53,21 @@ function momentIn(record: Json, { of, names }: NonNullable<Column['moment']>): s
  */
 type Lookup = { readonly column: Column; readonly steps: readonly string[] | null; readonly place: number }
 
-const lookups = new Map<StreamDef, readonly Lookup[]>()
-
-/** Worked out once a stream. */
-function lookupsOf(stream: StreamDef): readonly Lookup[] {
-  const known = lookups.get(stream)
-  if (known !== undefined) return known
-  const made = stream.columns.map((column) => ({
+const lookupsOf = once((stream: StreamDef): readonly Lookup[] =>
+  stream.columns.map((column) => ({
     column,
     steps: column.path === null ? null : stepsOf(column.path),
     place: stream.key.indexOf(column.name),
-  }))
-  lookups.set(stream, made)
-  return made
-}
-
-const keyLookups = new Map<StreamDef, readonly Lookup[] | null>()
+  })),
+)
 
 /** The columns of the key, in its order; null where a part of it is not in the record. */
-function keyLookupsOf(stream: StreamDef): readonly Lookup[] | null {
-  const known = keyLookups.get(stream)
-  if (known !== undefined) return known
+const keyLookupsOf = once((stream: StreamDef): readonly Lookup[] | null => {
   const own = lookupsOf(stream)
     .filter(({ steps, place }) => steps !== null && place >= 0)
     .sort((a, b) => a.place - b.place)
-  const made = own.length === stream.key.length ? own : null
-  keyLookups.set(stream, made)
-  return made
-}
+  return own.length === stream.key.length ? own : null
+})
 
 const shown = (value: Json | undefined): string => stringifyJson(value ?? null).slice(0, 100)
 

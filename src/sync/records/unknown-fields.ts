@@ -5,6 +5,7 @@ import { convertValue } from '../../api/wire/convert.ts'
 import { elementsIn, isLosslessNumber, isName, isNaming, isObject, type Json } from '../../api/wire/json.ts'
 import { streamNamed, streams } from '../../catalog/catalog.ts'
 import type { ColumnType, StreamDef } from '../../catalog/types.ts'
+import { once } from '../../memo.ts'
 
 /** The known part of a record: `leaf` ends the walk (everything below is known), `members` continue. */
 type Shape = {
@@ -19,8 +20,6 @@ type Shape = {
   name: ColumnType | null
   readonly members: Map<string, Shape>
 }
-
-const shapes = new Map<string, Shape>()
 
 const emptyShape = (): Shape => ({
   leaf: false,
@@ -54,9 +53,7 @@ function mergeShape(target: Shape, source: Shape): void {
   }
 }
 
-function shapeOf(stream: StreamDef): Shape {
-  const cached = shapes.get(stream.name)
-  if (cached !== undefined) return cached
+const shapeOf: (stream: StreamDef) => Shape = once((stream) => {
   const root = emptyShape()
   for (const { path, type, lenient } of stream.columns) {
     if (path === null) continue
@@ -73,9 +70,8 @@ function shapeOf(stream: StreamDef): Shape {
     }
   for (const path of stream.alsoKnown ?? []) shapeAt(root, path).leaf = true
   for (const { path, stream: name } of stream.embeds ?? []) mergeShape(shapeAt(root, path), shapeOf(streamNamed(name)))
-  shapes.set(stream.name, root)
   return root
-}
+})
 
 type Fields = {
   /** Dotted path → value of every field that the catalog does not know. */
