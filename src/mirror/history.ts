@@ -14,7 +14,6 @@ type RetentionOptions = {
   readonly historyDays: number
   /** Rows per statement. */
   readonly batch?: number
-  readonly signal?: AbortSignal
   /**
    * Called with what could not be deleted of a table, and why; the others are done anyway. Missing: the first failure
    * ends it.
@@ -34,184 +33,114 @@ export const deliveriesKept = 1_000
 
 const older = (column: string): string => `${column} < now() - make_interval(days => $1::int)`
 
-/** Only from its beginning on, in the order of its numbers: first entries are completed from later ones (feed.ts). */
-const changeLog: Rule = {
-  name: 'mirror.change_log',
-  days: 'history',
-  sql: `delete from mirror.change_log where (seq, changed_at) in (select seq, changed_at from
-    (select seq, changed_at, bool_and(${older('changed_at')}) over (order by seq) as old
-      from (select seq, changed_at from mirror.change_log order by seq limit $2) oldest) judged where old)`,
-}
+/** Deletes the first rows `t` that are selected. By their place: one that is written meanwhile stays. */
+const deletion = (table: string, selected: string): string =>
+  `delete from ${table} where ctid = any(array(select t.ctid from ${table} t ${selected} limit $2))`
 
-/** A stream's last run stays, however old. Tasks, pages and held keys go with their run. */
-const runs: Rule = {
-  name: 'sync.runs',
-  days: 'history',
-  sql: `delete from sync.runs where id in (select r.id from sync.runs r where r.status <> 'running' and ${older('r.started_at')}
-    and not exists (select from sync.streams s where s.last_run_id = r.id) order by r.id limit $2)`,
-}
+const rule = (name: string, days: Rule['days'], selected: string): Rule => ({
+  ...{ name, days },
+  sql: deletion(name, selected),
+})
 
-/** A settled change stays while an open one refers to it; one that needs a decision stays until it is made. */
-const changes: Rule = {
-  name: 'outbox.queue',
-  days: 'history',
-  sql: `with gone as (delete from outbox.queue where id in (select q.id from outbox.queue q where ${older('q.settled_at')}
-    and q.status not in ('conflict', 'unknown')
-    and (select count(*) from outbox.dependencies d join outbox.queue w on w.id = d.change_id
-      where d.depends_on = q.id and w.settled_at is null) = 0 order by q.settled_at limit $2) returning id, status),
-    forgotten as (delete from outbox.requests r using gone where r.change_id = gone.id),
-    counted as (${notingDone('-count(*)', `gone where status = 'done'`)})
-    select from gone`,
-}
+/** Rows `t` of runs `r` that ended so long ago. */
+const ofEndedRuns = `join sync.runs r on r.id = t.run_id where r.status <> 'running' and ${older('r.finished_at')}`
 
-/** Attempts to deliver a call of the webhook: all but the last of a week. */
-const deliveries: Rule = {
-  name: 'sync.webhook_deliveries',
-  days: 'week',
-  sql: `delete from sync.webhook_deliveries where id in (select id from sync.webhook_deliveries where ${older('sent_at')}
-    or id <= (select id from sync.webhook_deliveries order by id desc offset ${deliveriesKept} limit 1) order by id limit $2)`,
-}
-
-const freshness: Rule = {
-  name: 'sync.freshness_days',
-  days: 'history',
-  sql: `delete from sync.freshness_days where (stream, day) in
-    (select stream, day from sync.freshness_days where day < current_date - $1::int order by 1, 2 limit $2)`,
-}
-
-/** A later sweep of the same kind was complete: what run `r` saw and missed is outdated. */
-const sweptSince = `r.status <> 'running' and exists (select from sync.runs n where n.stream = r.stream and n.id > r.id and n.hot = r.hot
+/** Of those, a later sweep of the same kind was complete: what the run saw and missed is outdated. */
+const sweptSince = `exists (select from sync.runs n where n.stream = r.stream and n.id > r.id and n.hot = r.hot
   and n.record_key is null and n.status in ('done', 'held') and exists (select from sync.sweep_pages np where np.run_id = n.id))`
 
-/**
- * Counts that no window of a quota includes any more; the newest of them stays, because later ones are differences to
- * it.
- */
-const requestCounts: Rule = {
-  name: 'sync.request_counts',
-  days: 'quota',
-  sql: `delete from sync.request_counts where minute in (select c.minute from sync.request_counts c
-    where c.minute < (select max(o.minute) from sync.request_counts o where ${older('o.minute')}) order by c.minute limit $2)`,
-}
-
-const finishedWork: readonly Rule[] = [
-  {
-    name: 'sync.tasks',
-    days: 'day',
-    sql: `delete from sync.tasks where id in (select t.id from sync.tasks t join sync.runs r on r.id = t.run_id
-      where r.status <> 'running' and ${older('r.finished_at')} order by t.id limit $2)`,
-  },
-  {
-    name: 'sync.sweep_pages',
-    days: 'day',
-    sql: `delete from sync.sweep_pages where (run_id, pass, page) in (select p.run_id, p.pass, p.page
-      from sync.sweep_pages p join sync.runs r on r.id = p.run_id
-      where r.status <> 'running' and ${older('r.finished_at')} order by 1, 2, 3 limit $2)`,
-  },
-  {
-    name: 'sync.sweep_pages',
-    days: 'none',
-    sql: `delete from sync.sweep_pages where (run_id, pass, page) in (select p.run_id, p.pass, p.page
-      from sync.sweep_pages p join sync.runs r on r.id = p.run_id
-      where ${older('r.finished_at')} and ${sweptSince} order by 1, 2, 3 limit $2)`,
-  },
-  {
-    // You decide about what the newest sweep missed: each one until then holds all of it again.
-    name: 'sync.held',
-    days: 'none',
-    sql: `delete from sync.held where (run_id, key) in (select h.run_id, h.key
-      from sync.held h join sync.runs r on r.id = h.run_id
-      where ${older('r.finished_at')} and ${sweptSince} order by 1, 2 limit $2)`,
-  },
-  // What a sweep leaves behind that failed at its end.
-  ...['sync.sweep_parts', 'sync.sweep_ranges'].map(
-    (name): Rule => ({
-      name,
-      days: 'day',
-      sql: `delete from ${name} where ctid = any(array(select t.ctid from ${name} t join sync.runs r on r.id = t.run_id
-      where r.status <> 'running' and ${older('r.finished_at')} limit $2))`,
-    }),
-  ),
-  {
-    name: 'sync.list_pages',
-    days: 'day',
-    sql: `delete from sync.list_pages where (stream, name) in
-      (select stream, name from sync.list_pages where ${older('read_at')} order by 1, 2 limit $2)`,
-  },
-  {
-    name: 'sync.detail_tags',
-    days: 'day',
-    sql: `delete from sync.detail_tags where (stream, key) in
-      (select stream, key from sync.detail_tags where ${older('read_at')} order by 1, 2 limit $2)`,
-  },
-  {
-    name: 'sync.requests',
-    days: 'day',
-    sql: `delete from sync.requests where id in
-      (select id from sync.requests where ${older('finished_at')} order by id limit $2)`,
-  },
-]
-
 /** A deletion of rows of the mirror, which are counted. Returns the rows. */
-const counted = (stream: string, deletion: string): string =>
-  `with gone as (${deletion} returning _deleted_at), noted as (${notingGone(stream, 'gone')}) select from gone`
+const countedRule = (stream: string, selected: string): Rule => ({
+  ...{ name: `mirror.${stream}`, days: 'history' },
+  sql: `with gone as (${deletion(`mirror.${identifier(stream)}`, selected)} returning _deleted_at), noted as (${notingGone(stream, 'gone')})
+    select from gone`,
+})
 
 /**
  * Days and years that have passed. Their records were not deleted upstream, so the change log has no entry for them.
  */
-function pastDays(): readonly Rule[] {
-  return streams.flatMap((stream): Rule[] => {
-    if (stream.horizon === undefined) return []
-    const key = stream.key.map(identifier).join(', ')
-    const past =
-      stream.horizon === 'date' ? 'date < current_date - $1::int' : 'year < extract(year from current_date - $1::int)'
-    const table = `mirror.${identifier(stream.name)}`
-    const sql = counted(
-      stream.name,
-      `delete from ${table} where (${key}) in (select ${key} from ${table} where ${past} limit $2)`,
-    )
-    return [{ name: `mirror.${stream.name}`, days: 'history', sql }]
-  })
-}
+const pastDays = streams.flatMap(({ name, horizon }): readonly Rule[] => {
+  if (horizon === undefined) return []
+  const isPast =
+    horizon === 'date' ? 't.date < current_date - $1::int' : 't.year < extract(year from current_date - $1::int)'
+  return [countedRule(name, `where ${isPast}`)]
+})
 
 const belowDays = streams.filter((stream) => parentOf(stream)?.horizon === 'date')
 
 /** What hung below slots whose day has passed goes after them. */
-const belowPastDays = belowDays.map((stream): Rule => {
-  const parent = streamNamed(stream.parent ?? '')
-  const table = `mirror.${identifier(stream.name)}`
-  const key = stream.key.map((column) => `c.${identifier(column)}`).join(', ')
-  const same = parent.key.map((column, index) => {
-    const own = stream.parentKey?.[index] ?? column
-    return `p.${identifier(column)} = c.${identifier(own)}`
-  })
+const belowPastDays = belowDays.map(({ name, parent = '', parentKey }): Rule => {
+  const same = streamNamed(parent).key.map(
+    (column, index) => `p.${identifier(column)} = t.${identifier(parentKey?.[index] ?? column)}`,
+  )
   // Rows younger than the limit may be ahead of a parent that is about to be written.
-  const sql = `delete from ${table} where (${stream.key.map(identifier).join(', ')}) in (select ${key} from ${table} c
-          where ${older('c._read_at')} and not exists (select from mirror.${identifier(parent.name)} p where ${same.join(' and ')})
-          limit $2)`
-  return { name: `mirror.${stream.name}`, days: 'history', sql: counted(stream.name, sql) }
+  return countedRule(
+    name,
+    `where ${older('t._read_at')} and not exists (select from mirror.${identifier(parent)} p where ${same.join(' and ')})`,
+  )
 })
 
-/** What is remembered of details below slots that are no longer there. */
-const forgottenSlots: Rule = {
-  name: 'sync.records',
-  days: 'history',
-  sql: `delete from sync.records where (stream, key) in (select r.stream, r.key from sync.records r
-    where r.stream in (${belowDays.map((stream) => `'${stream.name}'`).join(', ')})
-      and ${older('r.changed_at')} limit $2)`,
-}
-
 const rules: readonly Rule[] = [
-  changeLog,
-  runs,
-  changes,
-  requestCounts,
-  deliveries,
-  freshness,
-  ...finishedWork,
-  ...pastDays(),
+  {
+    // Only from its beginning on, in the order of its numbers: first entries are completed from later ones (feed.ts).
+    name: 'mirror.change_log',
+    days: 'history',
+    sql: `delete from mirror.change_log where (seq, changed_at) in (select seq, changed_at from
+      (select seq, changed_at, bool_and(${older('changed_at')}) over (order by seq) as old
+        from (select seq, changed_at from mirror.change_log order by seq limit $2) oldest) judged where old)`,
+  },
+  // A stream's last run stays, however old. Tasks, pages and held keys go with their run.
+  rule(
+    'sync.runs',
+    'history',
+    `where t.status <> 'running' and ${older('t.started_at')}
+      and not exists (select from sync.streams s where s.last_run_id = t.id) order by t.id`,
+  ),
+  {
+    // A settled change stays while an open one refers to it; one that needs a decision stays until it is made.
+    name: 'outbox.queue',
+    days: 'history',
+    sql: `with gone as (${deletion(
+      'outbox.queue',
+      `where ${older('t.settled_at')} and t.status not in ('conflict', 'unknown')
+        and (select count(*) from outbox.dependencies d join outbox.queue w on w.id = d.change_id
+          where d.depends_on = t.id and w.settled_at is null) = 0 order by t.settled_at`,
+    )} returning id, status),
+      forgotten as (delete from outbox.requests r using gone where r.change_id = gone.id),
+      counted as (${notingDone('-count(*)', `gone where status = 'done'`)})
+      select from gone`,
+  },
+  // Counts that no window of a quota includes any more; the newest of them stays, because later ones are differences to it.
+  rule(
+    'sync.request_counts',
+    'quota',
+    `where t.minute < (select max(o.minute) from sync.request_counts o where ${older('o.minute')}) order by t.minute`,
+  ),
+  // Attempts to deliver a call of the webhook: all but the last of a week.
+  rule(
+    'sync.webhook_deliveries',
+    'week',
+    `where ${older('t.sent_at')}
+      or t.id <= (select id from sync.webhook_deliveries order by id desc offset ${deliveriesKept} limit 1) order by t.id`,
+  ),
+  rule('sync.freshness_days', 'history', 'where t.day < current_date - $1::int'),
+  rule('sync.tasks', 'day', `${ofEndedRuns} order by t.id`),
+  rule('sync.sweep_pages', 'day', ofEndedRuns),
+  rule('sync.sweep_pages', 'none', `${ofEndedRuns} and ${sweptSince}`),
+  // You decide about what the newest sweep missed: each one until then holds all of it again.
+  rule('sync.held', 'none', `${ofEndedRuns} and ${sweptSince}`),
+  // What a sweep leaves behind that failed at its end.
+  ...['sync.sweep_parts', 'sync.sweep_ranges'].map((name) => rule(name, 'day', ofEndedRuns)),
+  ...['sync.list_pages', 'sync.detail_tags'].map((name) => rule(name, 'day', `where ${older('t.read_at')}`)),
+  rule('sync.requests', 'day', `where ${older('t.finished_at')} order by t.id`),
+  ...pastDays,
   ...belowPastDays,
-  forgottenSlots,
+  // What is remembered of details below slots that are no longer there.
+  rule(
+    'sync.records',
+    'history',
+    `where t.stream in (${belowDays.map(({ name }) => `'${name}'`).join(', ')}) and ${older('t.changed_at')}`,
+  ),
 ]
 
 const defaultBatch = 2_000
@@ -220,46 +149,34 @@ const quotaDays = 62
 const maxRounds = 500 // per rule and call: what is left then goes next time
 
 /**
- * Deletes what is old enough, in batches; stops early when the signal is aborted. Returns rows deleted per table, and
- * months.
+ * Deletes what is old enough, in batches. Returns rows deleted per table, and months.
  */
 export async function pruneHistory(
   db: Queryable,
   options: RetentionOptions,
 ): Promise<Readonly<Record<string, number>>> {
-  const { historyDays, batch = defaultBatch, signal, onFailure } = options
+  const { historyDays, batch = defaultBatch, onFailure } = options
   const failed = (table: string, error: unknown): void => {
     if (onFailure === undefined) throw error
     onFailure(table, reasonOf(error))
   }
   const deleted: Record<string, number> = {}
-  const steps: readonly [string, () => Promise<void>][] = [
-    [
-      'mirror.change_log',
-      async () => {
-        const months = await dropLogMonths(db, historyDays, failed)
-        if (months > 0) deleted['months of mirror.change_log'] = months
-      },
-    ],
-    ...rules.map((rule): [string, () => Promise<void>] => [
-      rule.name,
-      async () => {
-        const days = { history: historyDays, week: Math.min(7, historyDays), day: 1, none: 0, quota: quotaDays }[
-          rule.days
-        ]
-        for (let round = 0; round < maxRounds && signal?.aborted !== true; round++) {
-          const { rowCount } = await db.query(rule.sql, [days, batch])
-          if (rowCount === null || rowCount === 0) break
-          deleted[rule.name] = (deleted[rule.name] ?? 0) + rowCount
-          if (rowCount < batch) break
-        }
-      },
-    ]),
-  ]
-  for (const [table, step] of steps) {
-    if (signal?.aborted === true) break
-    await step().catch((error: unknown) => failed(table, error))
-  }
+  const attempt = (table: string, step: () => Promise<void>): Promise<void> =>
+    step().catch((error: unknown) => failed(table, error))
+  await attempt('mirror.change_log', async () => {
+    const months = await dropLogMonths(db, historyDays, failed)
+    if (months > 0) deleted['months of mirror.change_log'] = months
+  })
+  const ages = { history: historyDays, week: Math.min(7, historyDays), day: 1, none: 0, quota: quotaDays }
+  for (const { name, days, sql } of rules)
+    await attempt(name, async () => {
+      for (let round = 0; round < maxRounds; round++) {
+        const { rowCount } = await db.query(sql, [ages[days], batch])
+        if (rowCount === null || rowCount === 0) break
+        deleted[name] = (deleted[name] ?? 0) + rowCount
+        if (rowCount < batch) break
+      }
+    })
   return deleted
 }
 
