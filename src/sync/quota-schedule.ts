@@ -4,6 +4,7 @@
 
 import { isDetailOnSchedule, parentOf, streamNamed, streams, windowsOf, withAncestors } from '../catalog/catalog.ts'
 import { turnName } from '../catalog/turns.ts'
+import type { StreamDef } from '../catalog/types.ts'
 import { isEnabled, type PlanSettings } from './plan.ts'
 import { type Costs, dailyRequests, listRequests, type ReadSettings, recordsWithDetails } from './read-costs.ts'
 
@@ -99,62 +100,52 @@ export type QuotaScheduleInput = Costs & {
   readonly changedADay: number
 }
 
-/** The parts of the schedule that can be stretched, and the requests of a day that cannot. */
-export function stretchables(input: QuotaScheduleInput): {
+type Scheduled = {
   readonly things: readonly Stretchable[]
+  /** Requests of a day that cannot be stretched. */
   readonly fixed: number
-} {
+}
+
+/** What the schedule reads of a stream in a day. */
+export function scheduledReads(stream: StreamDef, input: QuotaScheduleInput): Scheduled {
   const { settings, wanted, measured, rowsOf } = input
+  const { name, reads, dueBy } = stream
+  const intervalMs = wanted.get(name)
+  if (reads.kind === 'inside' || !isEnabled(stream, settings) || intervalMs === undefined)
+    return { things: [], fixed: 0 }
   const things: Stretchable[] = []
-  let fixed = 0
-  const byInterval = (name: string, use: Use, cost: number): void => {
-    const wantedMs = wanted.get(name)
+  const byInterval = (turn: string, use: Use, cost: number): void => {
+    const wantedMs = wanted.get(turn)
     if (wantedMs !== undefined && cost > 0)
-      things.push({ what: 'interval', name, use, wantedMs, perDayAt: (ms) => (dayMs / ms) * cost })
+      things.push({ what: 'interval', name: turn, use, wantedMs, perDayAt: (ms) => (dayMs / ms) * cost })
   }
-  for (const stream of streams) {
-    const { name } = stream
-    const intervalMs = wanted.get(name)
-    if (stream.reads.kind === 'inside' || !isEnabled(stream, settings) || intervalMs === undefined) continue
-    const records = recordsWithDetails(stream, input) ?? 0
-    const sampled = dailyRequests(stream, records, 0, input)
-    const onceForAll = dailyRequests(stream, records, 1, input) - sampled
-    fixed += sampled
-    if (stream.reads.kind === 'list') {
-      const pages = listRequests(stream, records, settings)
-      if (stream.reads.paged) byInterval(name, 'complete', pages)
-      else fixed += (dayMs / intervalMs) * pages // reference lists: a handful a day
-    }
-    if (windowsOf(stream) !== undefined) {
-      const listed = Math.ceil((rowsOf(name) ?? 0) * input.hotShare)
-      const hot = turnName({ stream: name, hot: true })
-      byInterval(hot, 'hot', measured.get(hot) ?? 1 + listRequests(stream, listed, settings))
-    }
-    if (isDetailOnSchedule(stream)) {
-      const holder = stream.reads.kind === 'list' ? stream : parentOf(stream)
-      const soon = holder?.eventful === undefined ? 0 : input.soonShare
-      if (withAncestors(stream).some(({ eventful }) => eventful !== undefined)) fixed += input.changedADay * onceForAll
-      const times = (ms: number): number => dayMs / Math.max(intervalMs, ms * meanAge)
-      const { detailMaxAgeMs: age } = settings
-      things.push({
-        what: 'age',
-        name,
-        use: 'ages',
-        wantedMs: age,
-        perDayAt: (ms) => (1 - soon) * onceForAll * times(ms),
-      })
-      if (soon > 0)
-        things.push({
-          ...{ what: 'soonAge', name, use: 'soon', wantedMs: age / 4 },
-          perDayAt: (ms) => soon * onceForAll * times(ms),
-        })
-    } else {
-      byInterval(name, 'shared', onceForAll)
-      const isHot = wanted.has(turnName({ stream: name, hot: true }))
-      if (stream.dueBy !== undefined && isHot && records > 0)
-        fixed += (input.changedADay * (rowsOf(stream.dueBy.stream) ?? 0) * onceForAll) / records
-    }
+  const hot = turnName({ stream: name, hot: true })
+  const records = recordsWithDetails(stream, input) ?? 0
+  const sampled = dailyRequests(stream, records, 0, input)
+  const onceForAll = dailyRequests(stream, records, 1, input) - sampled
+  let fixed = sampled
+  if (reads.kind === 'list') {
+    const pages = listRequests(stream, records, settings)
+    if (reads.paged) byInterval(name, 'complete', pages)
+    else fixed += (dayMs / intervalMs) * pages // reference lists: a handful a day
   }
+  if (windowsOf(stream) !== undefined) {
+    const listed = Math.ceil((rowsOf(name) ?? 0) * input.hotShare)
+    byInterval(hot, 'hot', measured.get(hot) ?? 1 + listRequests(stream, listed, settings))
+  }
+  if (!isDetailOnSchedule(stream)) {
+    byInterval(name, 'shared', onceForAll)
+    if (dueBy !== undefined && wanted.has(hot) && records > 0)
+      fixed += (input.changedADay * (rowsOf(dueBy.stream) ?? 0) * onceForAll) / records
+    return { things, fixed }
+  }
+  const holder = reads.kind === 'list' ? stream : parentOf(stream)
+  const soon = holder?.eventful === undefined ? 0 : input.soonShare
+  if (withAncestors(stream).some(({ eventful }) => eventful !== undefined)) fixed += input.changedADay * onceForAll
+  const perDay = (share: number) => (ms: number) => (share * onceForAll * dayMs) / Math.max(intervalMs, ms * meanAge)
+  const { detailMaxAgeMs: age } = settings
+  things.push({ what: 'age', name, use: 'ages', wantedMs: age, perDayAt: perDay(1 - soon) })
+  if (soon > 0) things.push({ what: 'soonAge', name, use: 'soon', wantedMs: age / 4, perDayAt: perDay(soon) })
   return { things, fixed }
 }
 
@@ -174,7 +165,9 @@ const toSeconds = (ms: number): number => Math.ceil(ms / 1_000) * 1_000
 
 /** The schedule that takes no more than so many requests a day. */
 export function solveSchedule(input: QuotaScheduleInput, budgetPerDay: number): QuotaSchedule {
-  const { things, fixed } = stretchables(input)
+  const parts = streams.map((stream) => scheduledReads(stream, input))
+  const things = parts.flatMap((part) => part.things)
+  const fixed = parts.reduce((sum, part) => sum + part.fixed, 0)
   const { lengths, perDay, isKept } = solve(things, fixed, budgetPerDay)
   const intervals = new Map(input.wanted)
   const ages = new Map<string, Ages>()
