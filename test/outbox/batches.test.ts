@@ -1,10 +1,9 @@
 // Calls that meet go together: what `inBatches` promises, and that changes that settle together end as each would alone.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { doneChanges } from '../../src/mirror/kept-counts.ts'
 import { inBatches } from '../../src/outbox/batches.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { createRig, type Rig } from './rig.ts'
+import { sharedRig } from './rig.ts'
 
 describe('calls', () => {
   it('go at once, or with the next batch, at most so many; what fails concerns its own call', async () => {
@@ -37,22 +36,11 @@ describe('calls', () => {
 })
 
 describe('changes of several rentals that settle together', () => {
-  let database: TestDatabase
-  let rig: Rig
-  beforeAll(async () => {
-    database = await createTestDatabase()
-    rig = await createRig({ databaseUrl: database.url })
-  })
-  afterAll(async () => {
-    await rig[Symbol.asyncDispose]()
-    await database[Symbol.asyncDispose]()
-  })
+  const rig = sharedRig()
 
   it('are done, in their order, with the rows of each; one that was taken over keeps none of the others back', async () => {
-    const rentals = (rig.sandbox.truth({ only: ['rentals'] }).rentals ?? [])
-      .filter(({ record }) => (record as { status?: string }).status === 'VALIDATED')
-      .slice(0, 6)
-      .map(({ key }) => Number(key.id))
+    const { pool } = rig.database
+    const rentals = Array.from({ length: 6 }, () => rig.planner.rental())
     for (const id of rentals) await rig.mirror('rentals', { id })
     const ids: string[] = []
     for (const round of [1, 2, 3])
@@ -66,23 +54,23 @@ describe('changes of several rentals that settle together', () => {
         )
     const [stolen = ''] = ids
     // Another pusher takes the first one over while its answer is on its way: it must not settle, and all others must.
-    await database.pool.query(
+    await pool.query(
       `create sequence public.taken_over;
        create function public.take_over() returns trigger language plpgsql as $$ begin
          perform nextval('public.taken_over');
          new.fence := new.fence + 1; new.lease_until := clock_timestamp() + interval '1 s'; return new; end $$`,
     )
-    await database.pool.query(
+    await pool.query(
       `create trigger take_over before update of departed on outbox.queue for each row
        when (new.id = ${stolen} and new.departed and not old.departed and new.attempts = 1) execute function public.take_over()`,
     )
     await rig.push()
-    const { rows: taken } = await database.pool.query('select last_value::int, is_called from public.taken_over')
+    const { rows: taken } = await pool.query('select last_value::int, is_called from public.taken_over')
     expect(taken).toEqual([{ last_value: 1, is_called: true }])
     for (const id of ids) expect(await rig.change(id)).toMatchObject({ id, status: 'done' })
     // Counted once each, also the one that was settled after its batch had failed.
-    expect(await doneChanges(database.pool)).toBe(ids.length)
-    const { rows } = await database.pool.query(
+    expect(await doneChanges(pool)).toBe(ids.length)
+    const { rows } = await pool.query(
       `select first_name, count(*)::int as count from mirror.rental_crew_members where last_name = 'Together' group by 1 order by 1`,
     )
     expect(rows).toEqual([1, 2, 3].map((round) => ({ first_name: `Round ${round}`, count: rentals.length })))

@@ -1,37 +1,19 @@
 // Whole bookings queued in one transaction, order within a record, and what becomes of what hangs on a failed step.
 
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { sleep } from '../../src/clock.ts'
-import { cancelChange, retryChange } from '../../src/outbox/decisions.ts'
-import { createPusher } from '../../src/outbox/pusher.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { newPerson, Planner } from './plans.ts'
-import { contextFor, createRig, type Rig } from './rig.ts'
+import { newPerson } from './plans.ts'
+import { sharedRig } from './rig.ts'
 
-let testDatabase: TestDatabase
-let rig: Rig
-let planner: Planner
-
-beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  rig = await createRig({ databaseUrl: testDatabase.url, sandbox: { size: 120 } })
-  planner = new Planner(rig.sandbox)
-})
-afterAll(async () => {
-  await rig[Symbol.asyncDispose]()
-  await testDatabase[Symbol.asyncDispose]()
-})
+const rig = sharedRig({ sandbox: { size: 120 } })
 
 type Booking = Record<'user' | 'rental' | 'assign' | 'option' | 'crew' | 'payment' | 'confirm', string>
 
 /** Queues a booking in one transaction. */
 async function book(name: string, userBody: object = newPerson(name)): Promise<Booking> {
-  const slot = planner.slot()
-  const [option] =
-    rig.sandbox
-      .truth({ only: ['resource_options'] })
-      .resource_options?.filter((row) => row.key.resource_id === slot.resourceId) ?? []
+  const slot = rig.planner.slot()
+  const option = rig.rows('resource_options').find((row) => row.key.resource_id === slot.resourceId)
   const client = await rig.database.pool.connect()
   const add = async (operation: string, target: object, body: object = {}): Promise<number> => {
     const { rows } = await client.query('select outbox.enqueue($1, $2, $3)::int as id', [
@@ -70,10 +52,9 @@ async function book(name: string, userBody: object = newPerson(name)): Promise<B
   }
 }
 
-const statusesOf = async (booking: Booking): Promise<Record<string, string>> =>
-  Object.fromEntries(
-    await Promise.all(Object.entries(booking).map(async ([step, id]) => [step, (await rig.change(id)).status])),
-  )
+/** Statuses of the steps, in their order. */
+const statusesOf = (booking: Booking): Promise<readonly string[]> => rig.statuses(Object.values(booking))
+const all = (status: string): readonly string[] => Array(7).fill(status)
 
 const refusal = { status: 400, body: { message: 'no' } }
 
@@ -82,15 +63,7 @@ describe('a booking queued in one transaction', () => {
     rig.sandbox.resetRequests()
     const booking = await book('chain')
     await rig.push()
-    expect(await statusesOf(booking)).toEqual({
-      user: 'done',
-      rental: 'done',
-      assign: 'done',
-      option: 'done',
-      crew: 'done',
-      payment: 'done',
-      confirm: 'done',
-    })
+    expect(await statusesOf(booking)).toEqual(all('done'))
 
     const userId = Number((await rig.change(booking.user)).result?.id)
     const rentalId = Number((await rig.change(booking.rental)).result?.id)
@@ -121,7 +94,7 @@ describe('a booking queued in one transaction', () => {
   })
 
   it('keeps the prices although the confirmation names the status alone', async () => {
-    const slot = planner.slot()
+    const slot = rig.planner.slot()
     const created = await rig.queue('rental.create', {}, { ...slot, rentalPrice: 777.5, discountPrice: 50 })
     await rig.queue('rental.update', { rentalId: { change: Number(created) } }, { status: 'VALIDATED' })
     await rig.push()
@@ -130,32 +103,24 @@ describe('a booking queued in one transaction', () => {
   })
 
   it('is not created upstream while its user can’t be, and runs once that step succeeds', async () => {
-    rig.sandbox.fault({ op: 'POST /v3/users', times: 1, respond: refusal })
+    rig.once('POST /v3/users', refusal)
     const booking = await book('revived')
     rig.sandbox.resetRequests()
     await rig.push()
-    expect(await statusesOf(booking)).toEqual({
-      user: 'failed',
-      rental: 'blocked',
-      assign: 'blocked',
-      option: 'blocked',
-      crew: 'blocked',
-      payment: 'blocked',
-      confirm: 'blocked',
-    })
+    expect(await statusesOf(booking)).toEqual(all('blocked').with(0, 'failed'))
     expect(await rig.change(booking.assign)).toMatchObject({
       error: `Waits for change ${booking.user} (user.create), which is failed.`,
     })
     expect(rig.writes()).toHaveLength(1)
 
-    await expect(retryChange(rig.database, booking.assign)).rejects.toThrow('is blocked')
-    await retryChange(rig.database, booking.user)
+    await expect(rig.decide('retry', booking.assign)).rejects.toThrow('is blocked')
+    await rig.decide('retry', booking.user)
     await rig.push()
-    expect(Object.values(await statusesOf(booking))).toEqual(Array(7).fill('done'))
+    expect(await statusesOf(booking)).toEqual(all('done'))
   })
 
   it('blocks only what refers to a failed step, directly or through others', async () => {
-    rig.sandbox.fault({ op: 'POST /v3/rentals/{rentalId}/options', times: 1, respond: refusal })
+    rig.once('POST /v3/rentals/{rentalId}/options', refusal)
     const booking = await book('partly')
     const quantity = await rig.queue(
       'rental_option.update',
@@ -163,73 +128,51 @@ describe('a booking queued in one transaction', () => {
       { quantity: 2 },
     )
     await rig.push()
-    expect(await statusesOf(booking)).toMatchObject({
-      option: 'failed',
-      crew: 'done',
-      payment: 'done',
-      confirm: 'done',
-    })
+    expect(await statusesOf(booking)).toEqual(all('done').with(3, 'failed'))
     expect((await rig.change(quantity)).status).toBe('blocked')
-    await cancelChange(rig.database, booking.option)
+    await rig.decide('cancel', booking.option)
     expect((await rig.change(quantity)).status).toBe('blocked')
   })
 
   it('no longer waits for the user when the assignment is canceled', async () => {
-    rig.sandbox.fault({ op: 'POST /v3/users', times: 1, respond: refusal })
+    rig.once('POST /v3/users', refusal)
     const booking = await book('alone')
     await rig.push()
-    await cancelChange(rig.database, booking.assign)
+    await rig.decide('cancel', booking.assign)
     await rig.push()
-    expect(await statusesOf(booking)).toMatchObject({
-      user: 'failed',
-      assign: 'canceled',
-      rental: 'done',
-      confirm: 'done',
-    })
+    const { user, assign, rental, confirm } = booking
+    expect(await rig.statuses([user, assign, rental, confirm])).toEqual(['failed', 'canceled', 'done', 'done'])
   })
 })
 
 describe('changes of one record', () => {
   it('leave in the order of their ids, however many pushers there are', async () => {
-    const ids =
-      rig.sandbox
-        .truth({ only: ['rentals'] })
-        .rentals?.filter((row) => row.record.status === 'VALIDATED')
-        .slice(0, 8)
-        .map((row) => Number(row.key.id)) ?? []
+    const ids = Array.from({ length: 8 }, () => rig.planner.rental())
     rig.sandbox.resetRequests()
     for (let round = 0; round < 5; round++)
       for (const rentalId of ids)
         await rig.queue('rental.update', { rentalId }, { orderLink: `https://example.com/${round}` })
-    const others = [contextFor(rig), contextFor(rig)]
-    const pushers = [rig.pusher, ...others.map(({ context }) => createPusher(context))]
-    await Promise.all(pushers.map((pusher) => pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })))
-    for (const other of others) await other.close()
+    await Promise.all([rig.push(), rig.pushAs({}), rig.pushAs({})])
     for (const rentalId of ids) {
-      const links = rig
-        .writes()
-        .filter(({ path }) => path === `/v3/rentals/${rentalId}`)
-        .map(({ body }) => (body as { orderLink: string }).orderLink)
+      const links = rig.writes(`/v3/rentals/${rentalId}`).map(({ body }) => (body as { orderLink: string }).orderLink)
       expect(links).toEqual([0, 1, 2, 3, 4].map((round) => `https://example.com/${round}`))
     }
   })
 
   it('go on after one that was refused', async () => {
-    const rentalId = Number(
-      rig.sandbox.truth({ only: ['rentals'] }).rentals?.find((row) => row.record.status === 'VALIDATED')?.key.id,
-    )
-    rig.sandbox.fault({ op: 'PUT /v3/rentals/{rentalId}', times: 1, respond: refusal })
+    const rentalId = rig.planner.rental()
+    rig.once('PUT /v3/rentals/{rentalId}', refusal)
     const first = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/refused' })
     const second = await rig.queue('rental.update', { rentalId }, { contractLink: 'https://example.com/taken' })
     await rig.push()
-    expect([(await rig.change(first)).status, (await rig.change(second)).status]).toEqual(['failed', 'done'])
+    expect(await rig.statuses([first, second])).toEqual(['failed', 'done'])
   })
 
   it('of other records do not wait while an answer is slow', async () => {
-    const [slow, quick] = [planner.rental(), planner.rental()]
+    const [slow, quick] = [rig.planner.rental(), rig.planner.rental()]
     const op = 'PUT /v3/rentals/{rentalId}'
     rig.sandbox.fault({ op, match: { rentalId: slow }, times: 1, respond: { delayMs: 1_500 } })
-    const listener = new pg.Client(testDatabase.url)
+    const listener = new pg.Client(rig.databaseUrl)
     await listener.connect()
     const settled: (string | undefined)[] = []
     listener.on('notification', ({ payload }) => settled.push(payload))

@@ -1,30 +1,13 @@
 // Read, merge, write, verify: two partners, the API's own changes, and what a person decides.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { resolveChange, retryChange } from '../../src/outbox/decisions.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { createRig, type Rig } from './rig.ts'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { createRig, sharedRig } from './rig.ts'
 
-let testDatabase: TestDatabase
-let rig: Rig
+const rig = sharedRig()
 let rentalId = 0
-let rentalIds: number[] = []
 
-beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  rig = await createRig({ databaseUrl: testDatabase.url })
-  rentalIds =
-    rig.sandbox
-      .truth({ only: ['rentals'] })
-      .rentals?.filter((row) => row.record.status === 'VALIDATED')
-      .map((row) => Number(row.key.id)) ?? []
-})
-afterAll(async () => {
-  await rig[Symbol.asyncDispose]()
-  await testDatabase[Symbol.asyncDispose]()
-})
 beforeEach(async () => {
-  rentalId = rentalIds.pop() ?? 0
+  rentalId = rig.planner.rental()
   upstream({ orderLink: 'https://example.com/start', contractLink: 'https://example.com/start' })
   await rig.mirror('rentals', { id: rentalId })
   rig.sandbox.resetRequests()
@@ -78,7 +61,7 @@ describe('different fields', () => {
     const two = await updateAs('bm_conflict_b', { contractLink: 'https://example.com/b' })
     upstream({ referenceId: 'theirs' })
     await rig.push()
-    expect([(await rig.change(one)).status, (await rig.change(two)).status]).toEqual(['done', 'done'])
+    expect(await rig.statuses([one, two])).toEqual(['done', 'done'])
     expect(truth()).toMatchObject({
       orderLink: 'https://example.com/a',
       contractLink: 'https://example.com/b',
@@ -125,7 +108,7 @@ describe('the same field', () => {
       await update({ orderLink: 'https://example.com/2' }),
     ]
     await rig.push()
-    expect(await Promise.all(ids.map(async (id) => (await rig.change(id)).status))).toEqual(['done', 'done'])
+    expect(await rig.statuses(ids)).toEqual(['done', 'done'])
     expect(truth()).toMatchObject({ orderLink: 'https://example.com/2' })
   })
 
@@ -177,15 +160,15 @@ describe('a conflict', () => {
 
   it('holds the later changes of its record until a person decides', async () => {
     const { id, next } = await provoke()
-    expect([(await rig.change(id)).status, (await rig.change(next)).status]).toEqual(['conflict', 'queued'])
+    expect(await rig.statuses([id, next])).toEqual(['conflict', 'queued'])
     expect(rig.writes()).toEqual([])
   })
 
   it('resolved with local sends the change over what was seen', async () => {
     const { id, next } = await provoke()
-    await resolveChange(rig.database, { what: 'local', id: id }, rig.readBack)
+    await rig.decide('local', id)
     await rig.push()
-    expect([(await rig.change(id)).status, (await rig.change(next)).status]).toEqual(['done', 'done'])
+    expect(await rig.statuses([id, next])).toEqual(['done', 'done'])
     expect(truth()).toMatchObject({ orderLink: 'https://example.com/mine', contractLink: 'https://example.com/c' })
   })
 
@@ -194,12 +177,12 @@ describe('a conflict', () => {
     const id = await update({ orderLink: 'https://example.com/second' })
     rig.sandbox.fault({ op: 'PUT *', after: 1, times: 1, respond: { status: 400, body: { message: 'no' } } })
     await rig.push()
-    expect([(await rig.change(first)).status, (await rig.change(id)).status]).toEqual(['done', 'failed'])
+    expect(await rig.statuses([first, id])).toEqual(['done', 'failed'])
     upstream({ orderLink: 'https://example.com/theirs' })
-    await retryChange(rig.database, id)
+    await rig.decide('retry', id)
     await rig.push()
     expect((await rig.change(id)).status).toBe('conflict')
-    await resolveChange(rig.database, { what: 'local', id: id }, rig.readBack)
+    await rig.decide('local', id)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
     expect(truth()).toMatchObject({ orderLink: 'https://example.com/second' })
@@ -208,7 +191,7 @@ describe('a conflict', () => {
   it('resolved with local is a conflict again when the API has moved on', async () => {
     const { id } = await provoke()
     upstream({ orderLink: 'https://example.com/even-newer' })
-    await resolveChange(rig.database, { what: 'local', id: id }, rig.readBack)
+    await rig.decide('local', id)
     await rig.push()
     expect(await rig.change(id)).toMatchObject({
       status: 'conflict',
@@ -218,7 +201,7 @@ describe('a conflict', () => {
 
   it('resolved with remote sends the other fields only', async () => {
     const { id } = await provoke()
-    await resolveChange(rig.database, { what: 'remote', id: id }, rig.readBack)
+    await rig.decide('remote', id)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
     expect(truth()).toMatchObject({ orderLink: 'https://example.com/theirs', contractLink: 'https://example.com/c' })
@@ -228,7 +211,7 @@ describe('a conflict', () => {
     const id = await update({ orderLink: 'https://example.com/mine' })
     upstream({ orderLink: 'https://example.com/theirs' })
     await rig.push()
-    await resolveChange(rig.database, { what: 'remote', id: id }, rig.readBack)
+    await rig.decide('remote', id)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
     expect(rig.writes()).toEqual([])
@@ -237,21 +220,19 @@ describe('a conflict', () => {
 
 describe('a second user on a rental', () => {
   it('is a conflict that names both, and can’t be forced', async () => {
-    const rentals = rig.sandbox.truth({ only: ['rentals'] }).rentals ?? []
+    const rentals = rig.rows('rentals')
     const taken = rentals.flatMap(({ key, record }) =>
       record.user ? [{ id: key.id, user: (record.user as { id: number }).id }] : [],
     )[0]
-    const other = rig.sandbox.truth({ only: ['users'] }).users?.find((row) => row.key.id !== taken?.user)
+    const other = rig.rows('users').find((row) => row.key.id !== taken?.user)
     const id = await rig.queue('rental_user.assign', { rentalId: taken?.id }, { userId: other?.key.id })
     await rig.push()
     expect(await rig.change(id)).toMatchObject({
       status: 'conflict',
       conflict: { userId: { local: other?.key.id, remote: taken?.user } },
     })
-    await expect(resolveChange(rig.database, { what: 'local', id: id }, rig.readBack)).rejects.toThrow(
-      'cannot replace the existing value',
-    )
-    await resolveChange(rig.database, { what: 'remote', id: id }, rig.readBack)
+    await expect(rig.decide('local', id)).rejects.toThrow('cannot replace the existing value')
+    await rig.decide('remote', id)
     expect(await rig.change(id)).toMatchObject({ status: 'done', warning: expect.stringContaining('userId') })
     const { rows } = await rig.database.pool.query('select user_id::int from mirror.rentals where id = $1', [taken?.id])
     expect(rows).toEqual([{ user_id: taken?.user }])
@@ -260,7 +241,7 @@ describe('a second user on a rental', () => {
 
 describe('an API that takes the status only', () => {
   it('leaves a warning that names the fields it ignored', async () => {
-    await using strict = await createRig({ databaseUrl: testDatabase.url, sandbox: { onlyStatusChanges: true } })
+    await using strict = await createRig({ databaseUrl: rig.databaseUrl, sandbox: { onlyStatusChanges: true } })
     await strict.mirror('rentals', { id: rentalId })
     const id = await strict.queue(
       'rental.update',
@@ -345,7 +326,7 @@ describe('a change that is queued while an earlier one of its record is being se
       holder.release()
     }
     await rig.push()
-    expect([(await rig.change(first)).status, (await rig.change(second)).status]).toEqual(['done', 'done'])
+    expect(await rig.statuses([first, second])).toEqual(['done', 'done'])
     expect(truth()).toMatchObject({ orderLink: 'https://example.com/second' })
   })
 })

@@ -12,12 +12,11 @@ import { createPusher } from '../../src/outbox/pusher.ts'
 import { migrate } from '../../src/schema/migrate.ts'
 import { createTestPool } from '../helpers/database.ts'
 import { type OwnPostgres, openOwnPostgres } from '../helpers/postgres-server.ts'
-import { Planner } from './plans.ts'
+import { newPayment } from './plans.ts'
 import { contextFor, createRig, type Rig } from './rig.ts'
 
 let own: OwnPostgres
 let rig: Rig
-let planner: Planner
 let asAdmin: pg.Pool
 
 /** Kills every process of the server at once. What was written to the log only in memory is gone. */
@@ -47,7 +46,6 @@ beforeAll(async () => {
     execute format('alter role %I set synchronous_commit = off', current_user); end $do$`)
   await asAdmin.query('checkpoint')
   rig = await createRig({ databaseUrl: own.url, timeoutMs: 1_000 })
-  planner = new Planner(rig.sandbox)
 })
 afterAll(async () => {
   await rig[Symbol.asyncDispose]()
@@ -57,37 +55,33 @@ afterAll(async () => {
 beforeEach(() => rig.sandbox.clearFaults())
 
 const pay = (rentalId: number, reference: string) =>
-  rig.queue('rental_payment.add', { rentalId }, { currency: 'EUR', method: { id: 1 }, price: 10, reference })
-const payments = (reference: string) =>
-  (rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []).filter(
-    ({ record }) => record.reference === reference,
-  )
+  rig.queue('rental_payment.add', { rentalId }, newPayment(reference))
 /** The caller's own transaction, which is on disk only if the caller says so. */
 const flush = () => asAdmin.query(`begin; set local synchronous_commit = on; select pg_current_xact_id(); commit`)
 
 describe('a crash of Postgres where synchronous_commit is off', () => {
   it('just after a payment left does not let it leave again', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const id = await pay(rentalId, 'before the crash')
     await flush()
-    rig.sandbox.fault({ op: 'POST /v3/rentals/{rentalId}/payments', times: 1, respond: 'hangAfterEffect' })
+    rig.once('POST /v3/rentals/{rentalId}/payments', 'hangAfterEffect')
     const log = createLogger('silent')
     const database = openDatabase({ url: own.url, applicationName: 'outbox test', max: 3, log })
     const { context, close } = contextFor({ database, sandbox: rig.sandbox }, { timeoutMs: 60_000 })
     const lost = createPusher(context)
     const working = lost.runOnce(AbortSignal.timeout(100_000)).catch(() => undefined)
-    await expect.poll(() => payments('before the crash').length, { interval: 5 }).toBe(1)
+    await expect.poll(() => rig.payments('before the crash').length, { interval: 5 }).toBe(1)
     await Promise.all([database.close(), crash()]) // the pusher is gone with its database
     await rig.push()
     await close()
     await working
     await lost.close()
     expect((await rig.change(id)).status).toBe('done')
-    expect(payments('before the crash')).toHaveLength(1)
+    expect(rig.payments('before the crash')).toHaveLength(1)
   })
 
   it('just after a change was settled, or canceled by an operator, takes neither back', async () => {
-    const [sent, canceled] = [await pay(planner.rental(), 'settled'), await pay(planner.rental(), 'canceled')]
+    const [sent, canceled] = [await pay(rig.planner.rental(), 'settled'), await pay(rig.planner.rental(), 'canceled')]
     await asAdmin.query('select outbox.cancel($1)', [canceled])
     await crash()
     expect((await rig.change(canceled)).status).toBe('canceled')

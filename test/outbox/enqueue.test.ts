@@ -2,30 +2,25 @@
 
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { writes } from '../../src/catalog/writes.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { enqueue, resultOf } from '../../src/outbox/enqueue.ts'
-import { createTestPool, type TestDatabase } from '../helpers/database.ts'
+import { createTestPool } from '../helpers/database.ts'
 import { isQuick } from '../helpers/extent.ts'
-import { hostile, type Outbox, openOutbox, rental, user } from './open-outbox.ts'
+import { hostile, type Outbox, rental, sharedOutbox, user } from './open-outbox.ts'
 
-let outbox: Outbox
-let database: TestDatabase
+const outbox = sharedOutbox()
 const queue: Outbox['queue'] = (...call) => outbox.queue(...call)
 
-beforeAll(async () => {
-  outbox = await openOutbox()
-  database = outbox.database
-})
-afterAll(() => outbox[Symbol.asyncDispose]())
 beforeEach(() => outbox.empty())
 
-const row = async (id: number) => (await database.pool.query('select * from outbox.queue where id = $1', [id])).rows[0]
+const row = async (id: number) =>
+  (await outbox.database.pool.query('select * from outbox.queue where id = $1', [id])).rows[0]
 
 /** Runs `work` as a role that may only enqueue. */
 async function asRole<T>(role: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(database.url)
+  const client = new pg.Client(outbox.database.url)
   await client.connect()
   try {
     await client.query(
@@ -40,7 +35,7 @@ async function asRole<T>(role: string, work: (client: pg.Client) => Promise<T>):
 
 describe('a change that fits', () => {
   it('can be queued for each of the operations', async () => {
-    const { rows } = await database.pool.query('select operation from outbox.operations order by operation')
+    const { rows } = await outbox.database.pool.query('select operation from outbox.operations order by operation')
     expect(rows.map((each) => each.operation)).toEqual(writes.map((write) => write.operation).sort())
   })
 
@@ -51,15 +46,15 @@ describe('a change that fits', () => {
 
   it('keeps every digit of a price', async () => {
     const digits = '12345678901234567890.123456789'
-    await database.pool.query(
+    await outbox.database.pool.query(
       `select outbox.enqueue('rental.update', '{"rentalId": 42}', '{"rentalPrice": ${digits}}')`,
     )
-    const stored = await database.pool.query(`select body->>'rentalPrice' as price from outbox.queue`)
+    const stored = await outbox.database.pool.query(`select body->>'rentalPrice' as price from outbox.queue`)
     expect(stored.rows).toEqual([{ price: digits }])
   })
 
   it('is not there when its transaction is rolled back', async () => {
-    const client = await database.pool.connect()
+    const client = await outbox.database.pool.connect()
     await client.query('begin')
     const id = await queue('user.delete', { userId: 7 }, {}, {}, client)
     await client.query('rollback')
@@ -68,12 +63,12 @@ describe('a change that fits', () => {
   })
 
   it('wakes whoever listens, once per transaction and without content', async () => {
-    const listener = new pg.Client(database.url)
+    const listener = new pg.Client(outbox.database.url)
     await listener.connect()
     const heard: (string | undefined)[] = []
     await listener.query('listen boat_mirror_outbox')
     listener.on('notification', (message) => heard.push(message.payload))
-    await database.pool.query(
+    await outbox.database.pool.query(
       `select outbox.enqueue('user.delete', '{"userId": 7}'), outbox.enqueue('user.delete', '{"userId": 8}')`,
     )
     await listener.query('select 1')
@@ -127,7 +122,9 @@ describe('a change larger than 1 MB', () => {
   ) // a hundred megabytes are sent and parsed
 
   it('is refused to the library too, and one of just 1 MB is taken', async () => {
-    const db = new Kysely({ dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: database.url }) }) })
+    const db = new Kysely({
+      dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: outbox.database.url }) }),
+    })
     const send = (orderLink: string): Promise<string> =>
       db
         .transaction()
@@ -151,7 +148,7 @@ describe('a reference of the partner’s own', () => {
       Array.from({ length: 8 }, () => queue('user.create', {}, user, { reference: 'crm-1' })),
     )
     expect(new Set(ids).size).toBe(1)
-    const { rows } = await database.pool.query('select count(*)::int as count from outbox.queue')
+    const { rows } = await outbox.database.pool.query('select count(*)::int as count from outbox.queue')
     expect(rows[0].count).toBe(1)
   })
 
@@ -199,7 +196,7 @@ describe('a role that may only enqueue', () => {
   })
 
   it('can’t be tricked by objects of its own in the search path', async () => {
-    await database.pool.query('create schema if not exists trap; grant all on schema trap to public')
+    await outbox.database.pool.query('create schema if not exists trap; grant all on schema trap to public')
     await asRole('bm_partner_a', async (client) => {
       await client.query(
         `create or replace function trap.jsonb_typeof(jsonb) returns text language sql as $$ select 'object' $$`,
@@ -230,14 +227,15 @@ describe('order', () => {
     const person = await queue('user.create', {}, user)
     const booking = await queue('rental.create', {}, rental)
     await queue('rental_user.assign', { rentalId: { change: booking } }, { userId: { change: person } })
-    const { rows } = await database.pool.query('select depends_on::int from outbox.dependencies where change_id = $1', [
-      booking,
-    ])
+    const { rows } = await outbox.database.pool.query(
+      'select depends_on::int from outbox.dependencies where change_id = $1',
+      [booking],
+    )
     expect(rows).toEqual([{ depends_on: person }])
   })
 
   it('commits ids of one aggregate in order, whoever commits first', async () => {
-    const [one, two] = await Promise.all([database.pool.connect(), database.pool.connect()])
+    const [one, two] = await Promise.all([outbox.database.pool.connect(), outbox.database.pool.connect()])
     await one.query('begin')
     const first = await queue('rental.update', { rentalId: 42 }, { orderLink: 'a' }, {}, one)
     const waiting = queue('rental.update', { rentalId: 42 }, { orderLink: 'b' }, {}, two)
@@ -251,7 +249,7 @@ describe('order', () => {
 
   it('blocks at once what refers to a change that did not succeed', async () => {
     const booking = await queue('rental.create', {}, rental)
-    await database.pool.query(`update outbox.queue set status = 'failed' where id = $1`, [booking])
+    await outbox.database.pool.query(`update outbox.queue set status = 'failed' where id = $1`, [booking])
     const step = await queue('rental.update', { rentalId: { change: booking } }, { status: 'VALIDATED' })
     expect(await row(step)).toMatchObject({
       status: 'blocked',
@@ -262,7 +260,7 @@ describe('order', () => {
 
 describe('the base of an update', () => {
   it('is what the mirror shows, overlaid by what the editor saw', async () => {
-    await database.pool.query(
+    await outbox.database.pool.query(
       `insert into mirror.rentals (id, _payload, _source, _read_at)
        values (42, '{"id": 42, "status": "PENDING", "rentalPrice": 100.10}', 'GET /v3/rentals', now()) on conflict do nothing`,
     )
@@ -283,7 +281,7 @@ describe('the base of an update', () => {
 
 describe('the library', () => {
   const library = (): Kysely<{ own: { id: number } }> =>
-    new Kysely({ dialect: new PostgresDialect({ pool: createTestPool(database.url, 2) }) })
+    new Kysely({ dialect: new PostgresDialect({ pool: createTestPool(outbox.database.url, 2) }) })
 
   it('queues a typed chain inside the caller’s own transaction', async () => {
     const db = library()
@@ -299,7 +297,7 @@ describe('the library', () => {
       return [made, booked, assigned]
     })
     await db.destroy()
-    const { rows } = await database.pool.query('select id from outbox.queue order by id')
+    const { rows } = await outbox.database.pool.query('select id from outbox.queue order by id')
     expect(rows.map((each) => each.id)).toEqual([person, booking, assignment])
   })
 

@@ -1,31 +1,16 @@
 // Errors that nobody expected, and inputs that could cause one: a change never spins, whatever it holds.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Json, LosslessNumber, stringifyJson } from '../../src/api/wire/json.ts'
 import type { BodyField } from '../../src/catalog/types.ts'
 import { writes } from '../../src/catalog/writes.ts'
 import type { Database } from '../../src/database/database.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import type { PushContext } from '../../src/outbox/context.ts'
-import { retryChange } from '../../src/outbox/decisions.ts'
-import { createPusher } from '../../src/outbox/pusher.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { Planner } from './plans.ts'
-import { contextFor, createRig, type Rig } from './rig.ts'
+import { sharedRig } from './rig.ts'
 
-let testDatabase: TestDatabase
-let rig: Rig
-let planner: Planner
-beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  rig = await createRig({ databaseUrl: testDatabase.url, timeoutMs: 400 })
-  planner = new Planner(rig.sandbox)
-})
-afterAll(async () => {
-  await rig[Symbol.asyncDispose]()
-  await testDatabase[Symbol.asyncDispose]()
-})
+const rig = sharedRig({ timeoutMs: 400 })
 
 /** A database whose answer to one statement is this error. */
 function failing(database: Database, statement: RegExp, error: () => Error): Database {
@@ -40,25 +25,16 @@ function failing(database: Database, statement: RegExp, error: () => Error): Dat
 }
 
 /** One run of a pusher with these changes to its surroundings. */
-async function runWith(changes: Partial<PushContext>, env: Record<string, string> = {}): Promise<void> {
-  const { context, close } = contextFor(rig, { timeoutMs: 400, env })
-  const pusher = createPusher({ ...context, ...changes })
-  try {
-    await pusher.runOnce(AbortSignal.timeout(100_000))
-  } finally {
-    await pusher.close()
-    await close()
-  }
-}
+const runWith = (changes: Partial<PushContext>, env: Record<string, string> = {}): Promise<void> =>
+  rig.pushAs({ timeoutMs: 400, env, changes }, (pusher) => pusher.runOnce(AbortSignal.timeout(100_000)))
 
 const slip = (): Error => new TypeError('left is undefined')
 const readsEarlierChanges = /left_behind/
 const pathOf = (rentalId: number): string => `/v3/rentals/${rentalId}`
-const writesTo = (path: string) => rig.writes().filter((request) => request.path === path)
 
 describe('an error that nobody expected', () => {
   it('backs off, counts as an attempt, and ends as failed', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/faulty' })
     const database = failing(rig.database, readsEarlierChanges, slip)
     await runWith({ database })
@@ -73,14 +49,14 @@ describe('an error that nobody expected', () => {
       attempts: 10,
       error: `INTERNAL: left is undefined (10 times; the log has the details). Nothing was sent. Try again with: changes retry ${id}.`,
     })
-    expect(writesTo(pathOf(rentalId))).toEqual([])
-    await retryChange(rig.database, id)
+    expect(rig.writes(pathOf(rentalId))).toEqual([])
+    await rig.decide('retry', id)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
   })
 
   it('after the request was dispatched ends as unknown: it may have taken effect, and is not sent again', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/dispatched' })
     const project = (): never => {
       throw slip()
@@ -93,11 +69,11 @@ describe('an error that nobody expected', () => {
       status: 'unknown',
       error: expect.stringContaining('INTERNAL: left is'),
     })
-    expect(writesTo(pathOf(rentalId))).toHaveLength(1)
+    expect(rig.writes(pathOf(rentalId))).toHaveLength(1)
   })
 
   it('of our own database holds the change, however often it comes', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/held' })
     await rig.database.pool.query('update outbox.queue set attempts = 50 where id = $1', [id])
     const away = (): Error => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
@@ -116,14 +92,14 @@ describe('an error that nobody expected', () => {
 
 describe('a reference with leading zeros, where API_REFERENCE_AS_NUMBER says that the API takes numbers', () => {
   it('is not sent: the change fails and names field, value and what to do', async () => {
-    const id = await rig.queue('rental.create', {}, { ...planner.slot(), referenceId: '0042' })
-    const sentBefore = writesTo('/v3/rentals').length
+    const id = await rig.queue('rental.create', {}, { ...rig.planner.slot(), referenceId: '0042' })
+    const sentBefore = rig.writes('/v3/rentals').length
     await runWith({}, { API_REFERENCE_AS_NUMBER: 'on' })
     const { status, error, attempts } = await rig.change(id)
     expect({ status, attempts }).toEqual({ status: 'failed', attempts: 1 })
     for (const part of ['referenceId is "0042"', 'as 42', `changes retry ${id}`]) expect(error).toContain(part)
-    expect(writesTo('/v3/rentals')).toHaveLength(sentBefore)
-    await retryChange(rig.database, id)
+    expect(rig.writes('/v3/rentals')).toHaveLength(sentBefore)
+    await rig.decide('retry', id)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
   })
@@ -190,7 +166,7 @@ describe('whatever outbox.enqueue takes', () => {
     })
 
   it('ends in a state within a bounded number of attempts', async () => {
-    const changes = fc.sample(change([planner.rental(), planner.user(), 1]), { numRuns: 150, seed: 29 })
+    const changes = fc.sample(change([rig.planner.rental(), rig.planner.user(), 1]), { numRuns: 150, seed: 29 })
     const ids: string[] = []
     for (const { operation, target, body } of changes) {
       const values = [operation, target, body].map((part) =>
@@ -204,14 +180,7 @@ describe('whatever outbox.enqueue takes', () => {
       if (id !== undefined) ids.push(id)
     }
     expect(ids.length).toBeGreaterThan(60)
-    const { context, close } = contextFor(rig, { timeoutMs: 2_000, env: { API_REFERENCE_AS_NUMBER: 'on' } })
-    const pusher = createPusher(context)
-    try {
-      await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
-    } finally {
-      await pusher.close()
-      await close()
-    }
+    await rig.pushAs({ timeoutMs: 2_000, env: { API_REFERENCE_AS_NUMBER: 'on' } })
     const { rows } = await rig.database.pool.query(
       `select operation, status, error, attempts, body::text from outbox.queue where id = any($1) and (status in ('sending', 'unknown') or status = 'queued' and attempts > 0 or error like 'INTERNAL%')`,
       [ids],

@@ -1,9 +1,10 @@
 // Changes that were queued in another history of the database: what a lost future, or the database that this one is a copy of,
 // may have sent is never sent again without a proof.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { parseJson } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
+import { writes } from '../../src/catalog/writes.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { createLogger } from '../../src/log.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
@@ -11,38 +12,22 @@ import { findChange } from '../../src/outbox/inspect.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { projectRecord } from '../../src/sync/records/project.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { newPerson, type Planned, Planner } from './plans.ts'
-import { contextFor, createRig, type Rig } from './rig.ts'
+import { shared } from '../helpers/shared.ts'
+import { newPayment, newPerson, type Planned } from './plans.ts'
+import { contextFor, createRig } from './rig.ts'
 
 const timing = { timeoutMs: 400, settings: { showDelayMs: 300 } }
 
-let original: TestDatabase
-let rig: Rig
-let planner: Planner
+const original = shared(createTestDatabase)
+const rig = shared(() => createRig({ databaseUrl: original.url, sandbox: { size: 400 }, ...timing }))
 
 beforeAll(async () => {
-  original = await createTestDatabase()
-  rig = await createRig({ databaseUrl: original.url, sandbox: { size: 400 }, ...timing })
-  planner = new Planner(rig.sandbox)
-  for (const stream of [
-    'rentals',
-    'rental_options',
-    'rental_payments',
-    'rental_crew_members',
-    'users',
-    'user_identities',
-    'user_licenses',
-  ])
-    await mirrorAll(stream)
+  for (const stream of new Set(writes.map((write) => write.stream))) await mirrorAll(stream)
   // Complete syncs of the records that changes are about had ended before.
   await rig.database.pool.query(
     `insert into sync.runs (stream, trigger, status, finished_at)
      select stream, 'sync', 'done', clock_timestamp() from unnest(array['rentals', 'users']) s (stream)`,
   )
-})
-afterAll(async () => {
-  await rig[Symbol.asyncDispose]()
-  await original[Symbol.asyncDispose]()
 })
 
 /** Puts all records of a stream into the mirror, as a complete sync would. */
@@ -112,15 +97,12 @@ const queue = (planned: Pick<Planned, 'operation' | 'target' | 'body'>): Promise
 const sentOf = ({ method, path }: Planned): number =>
   rig.writes().filter((request) => request.method === method && request.path === path).length
 
-const payment = (reference: string) => ({ currency: 'EUR', method: { id: 1 }, price: 10, reference })
-const paymentsOf = (rentalId: number, reference: string) =>
-  (rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []).filter(
-    (row) => row.key.rental_id === rentalId && row.record.reference === reference,
-  )
+const pay = (rentalId: number, reference: string, options: object = {}) =>
+  rig.queue('rental_payment.add', { rentalId }, newPayment(reference), options)
 
 describe('a database that went back', () => {
   it('sends none of the 22 writes again that its lost future had sent', async () => {
-    const plans = planner.plan()
+    const plans = rig.planner.plan()
     const ids = await Promise.all(plans.map(queue))
     await using earlier = await copyOf(original, { recovered: true })
     await rig.push()
@@ -134,7 +116,7 @@ describe('a database that went back', () => {
   })
 
   it('sends each of the 22 writes once that its lost future had not sent', async () => {
-    const plans = planner.plan()
+    const plans = rig.planner.plan()
     const ids = await Promise.all(plans.map(queue))
     await using earlier = await copyOf(original, { recovered: true })
     await rig.database.pool.query(`select outbox.cancel(id) from outbox.changes where status = 'queued'`)
@@ -149,13 +131,17 @@ describe('a database that went back', () => {
 
   it('finds a whole booking by the references of its lost future, and sends only the rest', async () => {
     const user = await rig.queue('user.create', {}, newPerson('booked'))
-    const rental = await rig.queue('rental.create', {}, planner.slot())
+    const rental = await rig.queue('rental.create', {}, rig.planner.slot())
     await rig.queue(
       'rental_user.assign',
       { rentalId: { change: Number(rental) } },
       { userId: { change: Number(user) } },
     )
-    const deposit = await rig.queue('rental_payment.add', { rentalId: { change: Number(rental) } }, payment('deposit'))
+    const deposit = await rig.queue(
+      'rental_payment.add',
+      { rentalId: { change: Number(rental) } },
+      newPayment('deposit'),
+    )
     const last = await rig.queue('rental.update', { rentalId: { change: Number(rental) } }, { status: 'VALIDATED' })
     await using earlier = await copyOf(original, { recovered: true })
     // The lost future sent all but the last step.
@@ -165,44 +151,44 @@ describe('a database that went back', () => {
     expect(await earlier.status(last)).toBe('done')
     const made = (await earlier.change(rental)).result
     expect(made).toEqual((await rig.change(rental)).result)
-    expect(paymentsOf(Number(made?.id), 'deposit')).toHaveLength(1)
+    expect(rig.payments('deposit')).toHaveLength(1)
     expect(await earlier.status(deposit)).toBe('done')
     expect(rig.truth('rentals', { id: Number(made?.id) })).toMatchObject({ status: 'VALIDATED' })
   })
 
   it('leaves the decision to you where two lines could be the lost one', async () => {
-    const rentalId = planner.rental()
-    const id = await rig.queue('rental_payment.add', { rentalId }, payment('twins'))
+    const rentalId = rig.planner.rental()
+    const id = await pay(rentalId, 'twins')
     await using earlier = await copyOf(original, { recovered: true })
     await rig.push()
-    await rig.queue('rental_payment.add', { rentalId }, payment('twins'))
+    await pay(rentalId, 'twins')
     await rig.push()
     await earlier.push()
     expect(await earlier.change(id)).toMatchObject({
       status: 'unknown',
       error: expect.stringContaining('2 new records'),
     })
-    expect(paymentsOf(rentalId, 'twins')).toHaveLength(2)
+    expect(rig.payments('twins')).toHaveLength(2)
   })
 
   it('does not take for the lost one a line that the mirror held then', async () => {
-    const rentalId = planner.rental()
-    await rig.queue('rental_payment.add', { rentalId }, payment('monthly'))
+    const rentalId = rig.planner.rental()
+    await pay(rentalId, 'monthly')
     await rig.push()
-    const id = await rig.queue('rental_payment.add', { rentalId }, payment('monthly'))
+    const id = await pay(rentalId, 'monthly')
     await using earlier = await copyOf(original, { recovered: true })
     await rig.database.pool.query('select outbox.cancel($1)', [id])
     await earlier.push()
     expect(await earlier.status(id)).toBe('done')
-    expect(paymentsOf(rentalId, 'monthly')).toHaveLength(2)
+    expect(rig.payments('monthly')).toHaveLength(2)
   })
 
   it('finds a lost line that a sync has mirrored meanwhile', async () => {
-    const rentalId = planner.rental()
-    const id = await rig.queue('rental_payment.add', { rentalId }, payment('read before'))
+    const rentalId = rig.planner.rental()
+    const id = await pay(rentalId, 'read before')
     await using earlier = await copyOf(original, { recovered: true })
     await rig.push()
-    const line = paymentsOf(rentalId, 'read before')[0]
+    const line = rig.payments('read before')[0]
     await earlier.pool.query(
       `insert into mirror.rental_payments (rental_id, id, _payload, _source, _read_at) values ($1, $2, $3, 'GET /v3', clock_timestamp())`,
       [rentalId, line?.key.id, line?.record],
@@ -213,11 +199,11 @@ describe('a database that went back', () => {
     )
     await earlier.push()
     expect(await earlier.change(id)).toMatchObject({ status: 'done', result: { id: line?.key.id } })
-    expect(paymentsOf(rentalId, 'read before')).toHaveLength(1)
+    expect(rig.payments('read before')).toHaveLength(1)
   })
 
   it('leaves the decision to you where a later change may have replaced what it set', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const links = ['one', 'two'].map((name) => `https://example.com/${name}`)
     const [first = '', second = ''] = [
       await rig.queue('rental.update', { rentalId }, { contractLink: links[0] }),
@@ -236,7 +222,7 @@ describe('a database that went back', () => {
   })
 
   it('never writes over what came after the lost update', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const id = await rig.queue(
       'rental.update',
       { rentalId },
@@ -253,23 +239,23 @@ describe('a database that went back', () => {
   })
 
   it('verifies a change first whose expires_at has passed meanwhile', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const soon = new Date(Date.now() + 3_600_000).toISOString()
-    const sent = await rig.queue('rental_payment.add', { rentalId }, payment('in time'), { expires_at: soon })
-    const other = planner.rental()
-    const unsent = await rig.queue('rental_payment.add', { rentalId: other }, payment('too late'), { expires_at: soon })
+    const sent = await pay(rentalId, 'in time', { expires_at: soon })
+    const other = rig.planner.rental()
+    const unsent = await pay(other, 'too late', { expires_at: soon })
     await using earlier = await copyOf(original, { recovered: true })
     await rig.database.pool.query('select outbox.cancel($1)', [unsent])
     await rig.push()
     await earlier.pool.query(`update outbox.queue set expires_at = clock_timestamp() where expires_at is not null`)
     await earlier.push()
     expect([await earlier.status(sent), await earlier.status(unsent)]).toEqual(['done', 'expired'])
-    expect(paymentsOf(other, 'too late')).toHaveLength(0)
+    expect(rig.payments('too late')).toHaveLength(0)
   })
 
   it('verifies a change that you retry later', async () => {
-    const rentalId = planner.rental()
-    const id = await rig.queue('rental_payment.add', { rentalId }, payment('canceled then'))
+    const rentalId = rig.planner.rental()
+    const id = await pay(rentalId, 'canceled then')
     await rig.database.pool.query('select outbox.cancel($1)', [id])
     await using earlier = await copyOf(original, { recovered: true })
     await rig.database.pool.query('select outbox.retry($1)', [id])
@@ -278,18 +264,18 @@ describe('a database that went back', () => {
     await earlier.pool.query('select outbox.retry($1)', [id])
     await earlier.push()
     expect(await earlier.status(id)).toBe('done')
-    expect(paymentsOf(rentalId, 'canceled then')).toHaveLength(1)
+    expect(rig.payments('canceled then')).toHaveLength(1)
   })
 })
 
 describe('a copy in another place', () => {
   it('sends nothing that was queued before, and its own changes, until you say what became of the original', async () => {
-    const [rentalId, own] = [planner.rental(), planner.rental()]
-    const id = await rig.queue('rental_payment.add', { rentalId }, payment('copied'))
+    const [rentalId, own] = [rig.planner.rental(), rig.planner.rental()]
+    const id = await pay(rentalId, 'copied')
     await using copy = await copyOf(original)
     const { rows } = await copy.pool.query<{ id: string }>(
       `select outbox.enqueue('rental_payment.add', $1, $2) as id`,
-      [{ rentalId: own }, payment('own')],
+      [{ rentalId: own }, newPayment('own')],
     )
     await copy.push()
     expect([await copy.status(id), await copy.status(String(rows[0]?.id))]).toEqual(['queued', 'done'])
@@ -297,14 +283,14 @@ describe('a copy in another place', () => {
     expect(await copy.former('lives')).toBe(1)
     await copy.push()
     expect(await copy.change(id)).toMatchObject({ status: 'canceled', error: expect.stringContaining('lives on') })
-    expect(paymentsOf(rentalId, 'copied')).toHaveLength(1)
+    expect(rig.payments('copied')).toHaveLength(1)
   })
 
   it('verifies what was queued once the original is gone, and sends what had no effect', async () => {
-    const [sent, unsent] = [planner.rental(), planner.rental()]
-    const slot = planner.slot()
-    const a = await rig.queue('rental_payment.add', { rentalId: sent }, payment('from there'))
-    const b = await rig.queue('rental_payment.add', { rentalId: unsent }, payment('from here'))
+    const [sent, unsent] = [rig.planner.rental(), rig.planner.rental()]
+    const slot = rig.planner.slot()
+    const a = await pay(sent, 'from there')
+    const b = await pay(unsent, 'from here')
     const c = await rig.queue('rental.create', {}, slot)
     await using copy = await copyOf(original)
     await rig.database.pool.query('select outbox.cancel($1)', [b])
@@ -314,7 +300,7 @@ describe('a copy in another place', () => {
     await copy.push()
     expect(await Promise.all([a, b, c].map((id) => copy.status(id)))).toEqual(['done', 'done', 'done'])
     expect((await copy.change(c)).result).toEqual((await rig.change(c)).result)
-    expect([paymentsOf(sent, 'from there').length, paymentsOf(unsent, 'from here').length]).toEqual([1, 1])
+    expect([rig.payments('from there').length, rig.payments('from here').length]).toEqual([1, 1])
   })
 
   it('has an installation id of its own', async () => {
@@ -326,8 +312,8 @@ describe('a copy in another place', () => {
   })
 
   it('that nothing inside can show, is one from the moment at which you say so', async () => {
-    const rentalId = planner.rental()
-    const id = await rig.queue('rental_payment.add', { rentalId }, payment('branch'))
+    const rentalId = rig.planner.rental()
+    const id = await pay(rentalId, 'branch')
     await using branch = await copyOf(original)
     await branch.pool.query(
       `update outbox.installation set epoch = h.epoch, cluster = h.cluster, place = h.place from sync.history() h`,
@@ -341,7 +327,7 @@ describe('a copy in another place', () => {
     await branch.push()
     expect(await branch.status(id)).toBe('canceled')
     await rig.push()
-    expect(paymentsOf(rentalId, 'branch')).toHaveLength(1)
+    expect(rig.payments('branch')).toHaveLength(1)
   })
 
   it('takes the decision of operators only, and no other word', async () => {

@@ -1,27 +1,16 @@
 // A pusher that was halted, for longer than its claim or its time limit, sends nothing when it goes on: others count on it.
 
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { freePermit, type Limiter, type Permit, unlimited } from '../../src/api/admission/rate-limit.ts'
 import type { Database } from '../../src/database/database.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { Planner } from './plans.ts'
-import { contextFor, createRig, type Rig } from './rig.ts'
+import { contextFor, sharedRig } from './rig.ts'
 
 const timeoutMs = 400
 const settings = { showDelayMs: 100 }
 
-let testDatabase: TestDatabase
-let rig: Rig
-beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  rig = await createRig({ databaseUrl: testDatabase.url, timeoutMs, settings })
-})
-afterAll(async () => {
-  await rig[Symbol.asyncDispose]()
-  await testDatabase[Symbol.asyncDispose]()
-})
+const rig = sharedRig({ timeoutMs, settings })
 
 /** The database of a halted worker: nothing is renewed. */
 function withoutRenewals(database: Database): Database {
@@ -71,8 +60,7 @@ function openHalted() {
   }
 }
 
-const writesTo = (path: string): readonly string[] =>
-  rig.writes().flatMap((request) => (request.path === path ? [request.method] : []))
+const writesTo = (path: string): readonly string[] => rig.writes(path).map(({ method }) => method)
 
 /** The fence of a change's last claim. */
 async function fenceOf(id: string): Promise<string | undefined> {
@@ -83,7 +71,7 @@ async function fenceOf(id: string): Promise<string | undefined> {
 }
 
 it('a removal that another pusher has taken over does not leave any more, and undoes nothing that followed', async () => {
-  const [row] = rig.sandbox.truth({ only: ['user_identities'] }).user_identities ?? []
+  const [row] = rig.rows('user_identities')
   const userId = Number(row?.key.user_id)
   const halted = openHalted()
   try {
@@ -92,7 +80,7 @@ it('a removal that another pusher has taken over does not leave any more, and un
     await halted.reached
     const add = await rig.queue('user_identity.add', { userId }, { number: 'new', type: 'PASSEPORT' })
     await rig.push()
-    expect([(await rig.change(remove)).status, (await rig.change(add)).status]).toEqual(['done', 'done'])
+    expect(await rig.statuses([remove, add])).toEqual(['done', 'done'])
     halted.release()
     await working
     expect(writesTo(`/v3/users/${userId}/identity`)).toEqual(['DELETE', 'POST'])
@@ -103,7 +91,7 @@ it('a removal that another pusher has taken over does not leave any more, and un
 })
 
 it('a change whose claim has run out goes back, and leaves once with the next', async () => {
-  const rentalId = new Planner(rig.sandbox).rental()
+  const rentalId = rig.planner.rental()
   const halted = openHalted()
   try {
     const id = await rig.queue('rental.delete', { rentalId })
@@ -125,7 +113,7 @@ it('a change whose claim has run out goes back, and leaves once with the next', 
 })
 
 it('a request that stood still for longer than its time limit does not leave, though no timer has said so yet', async () => {
-  const planner = new Planner(rig.sandbox)
+  const { planner } = rig
   const patientMs = 3_000 // what leaves in time also arrives in time, on a machine that does other things besides
   let haltMs = 0
   const limiter: Limiter = {
@@ -136,10 +124,8 @@ it('a request that stood still for longer than its time limit does not leave, th
       return freePermit
     },
   }
-  const halted = contextFor(rig, { timeoutMs: patientMs, settings, limiter })
-  const pusher = createPusher(halted.context)
-  const push = () => pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
-  try {
+  await rig.pushAs({ timeoutMs: patientMs, settings, limiter }, async (pusher) => {
+    const push = () => pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
     await rig.queue('rental.delete', { rentalId: planner.rental() })
     await push() // a connection is open from here on
     const rentalId = planner.rental()
@@ -151,11 +137,8 @@ it('a request that stood still for longer than its time limit does not leave, th
       'select sent_at from outbox.queue where id = $1',
       [id],
     )
-    const [write, ...more] = rig.writes().filter(({ path }) => path === `/v3/rentals/${rentalId}`)
+    const [write, ...more] = rig.writes(`/v3/rentals/${rentalId}`)
     expect(more).toEqual([])
     expect(Date.parse(String(write?.time)) - Number(rows[0]?.sent_at)).toBeLessThan(patientMs)
-  } finally {
-    await pusher.close()
-    await halted.close()
-  }
+  })
 })

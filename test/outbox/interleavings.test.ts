@@ -4,25 +4,21 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
 import type { Change } from '../../src/outbox/change.ts'
 import { claimChanges, renewLeases, tidy } from '../../src/outbox/claim.ts'
-import type { PushContext } from '../../src/outbox/context.ts'
 import { saveOutboxLimit } from '../../src/outbox/inspect.ts'
-import type { Done, Outcome } from '../../src/outbox/outcome.ts'
-import { settleChange } from '../../src/outbox/settle.ts'
+import type { Outcome } from '../../src/outbox/outcome.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { type Outbox, openOutbox, rental, user } from './open-outbox.ts'
+import { doneWith, rental, settle, sharedOutbox, user } from './open-outbox.ts'
 
-let outbox: Outbox
+const outbox = sharedOutbox()
 /** Two callers, two workers. */
 const clients: pg.Client[] = []
 
 const limit = 6
 
 beforeAll(async () => {
-  outbox = await openOutbox()
   const connect = async (): Promise<pg.Client> => {
     const client = new pg.Client({ connectionString: outbox.database.url, statement_timeout: 30_000 })
     await client.connect()
@@ -31,12 +27,7 @@ beforeAll(async () => {
   }
   for (let i = 0; i < 4; i++) clients.push(await connect())
 })
-afterAll(async () => {
-  await Promise.all(clients.map((client) => client.end()))
-  await outbox[Symbol.asyncDispose]()
-})
-
-const settings = readConfig({}, '/')
+afterAll(() => Promise.all(clients.map((client) => client.end())))
 
 /** What a call may end with: repeat the transaction (also after a deadlock), the limit, a change that its snapshot lacks. */
 const refusals = ['40001', '40P01', '53400', '22023']
@@ -185,10 +176,7 @@ class Run {
     const makes = change.operation.endsWith('.create')
     const id = makes ? 1_000 + Number(change.id) : Number(change.aggregate.split(':')[1])
     const status = change.write.aggregate === 'user' ? null : makes ? 'PENDING' : pick % 3 === 0 ? 'VALIDATED' : null
-    const done: Done = {
-      ...{ kind: 'done', response: null, warnings: [], mirror: {}, leftBehind: null, rentalStatus: status },
-      ...{ result: makes ? { id } : null, recordKey: [String(id)], madeRoot: makes, rootId: String(id) },
-    }
+    const done = doneWith(change, id, status)
     const outcome: Outcome = pick % 10 === 9 ? { kind: 'failed', error: 'no', response: null } : done
     const transaction: Database['transaction'] = async (work) => {
       await client.query('begin')
@@ -198,7 +186,7 @@ class Run {
     }
     for (;;)
       try {
-        await settleChange({ database: { transaction }, settings } as unknown as PushContext, change, outcome)
+        await settle({ transaction }, change, outcome)
         break
       } catch (error) {
         await client.query('rollback')

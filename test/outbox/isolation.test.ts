@@ -3,39 +3,18 @@
 
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/config.ts'
-import { type Database, openDatabase } from '../../src/database/database.ts'
-import { createLogger } from '../../src/log.ts'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Change } from '../../src/outbox/change.ts'
 import { claimChanges, renewLeases, tidy } from '../../src/outbox/claim.ts'
-import type { PushContext } from '../../src/outbox/context.ts'
 import { enqueue } from '../../src/outbox/enqueue.ts'
 import { saveOutboxLimit } from '../../src/outbox/inspect.ts'
-import type { Done, Outcome } from '../../src/outbox/outcome.ts'
-import { settleChange } from '../../src/outbox/settle.ts'
+import type { Outcome } from '../../src/outbox/outcome.ts'
 import { createTestPool } from '../helpers/database.ts'
-import { type Outbox, openOutbox, rental, user } from './open-outbox.ts'
-import { Planner } from './plans.ts'
+import { doneWith, type Outbox, rental, settle, sharedOutbox, user } from './open-outbox.ts'
 import { createRig } from './rig.ts'
 
-let outbox: Outbox
-let database: Database
+const outbox = sharedOutbox()
 const queue: Outbox['queue'] = (...call) => outbox.queue(...call)
-
-beforeAll(async () => {
-  outbox = await openOutbox()
-  database = openDatabase({
-    url: outbox.database.url,
-    applicationName: 'isolation',
-    max: 4,
-    log: createLogger('silent'),
-  })
-})
-afterAll(async () => {
-  await database.close()
-  await outbox[Symbol.asyncDispose]()
-})
 beforeEach(() => outbox.empty())
 afterEach(() => saveOutboxLimit(outbox.database.pool, null))
 
@@ -58,37 +37,27 @@ const outdated = {
 
 /** Claims what is due, and marks it as sent. */
 async function claim(): Promise<readonly Change[]> {
-  const changes = await claimChanges(database.pool, 'worker', { leaseMs: 60_000, most: 8, servedLast: '' })
-  await database.pool.query(`update outbox.queue set sent_at = clock_timestamp() where status = 'sending'`)
+  const { pool } = outbox.database
+  const changes = await claimChanges(pool, 'worker', { leaseMs: 60_000, most: 8, servedLast: '' })
+  await pool.query(`update outbox.queue set sent_at = clock_timestamp() where status = 'sending'`)
   return changes
 }
 
-const settle = (change: Change, outcome: Outcome): Promise<void> =>
-  settleChange({ database, settings: readConfig({}, '/') } as Partial<PushContext> as PushContext, change, outcome)
-
-const done = (change: Change, id: number, rentalStatus: string | null = null): Done => ({
-  ...{ kind: 'done', response: null, warnings: [], mirror: {}, leftBehind: null, rentalStatus },
-  result: change.operation.endsWith('.create') ? { id } : null,
-  recordKey: [String(id)],
-  madeRoot: change.operation.endsWith('.create'),
-  rootId: String(id),
-})
-
 /** Claims and settles what is due. */
 async function work(outcomeOf: (change: Change) => Outcome): Promise<void> {
-  for (const change of await claim()) await settle(change, outcomeOf(change))
+  for (const change of await claim()) await settle(outbox.opened, change, outcomeOf(change))
 }
 
 const failed: Outcome = { kind: 'failed', error: 'no', response: null }
 const rows = async (columns: string): Promise<readonly pg.QueryResultRow[]> =>
-  (await database.pool.query(`select ${columns} from outbox.queue order by id`)).rows
+  (await outbox.database.pool.query(`select ${columns} from outbox.queue order by id`)).rows
 
 const levels = ['repeatable read', 'serializable'] as const
 
 it('keeps the order of a new rental’s updates, and loses none, while a worker is busy with one of them', async () => {
   await using rig = await createRig({ databaseUrl: outbox.database.url, sandbox: { size: 120 }, timeoutMs: 10_000 })
   await using caller = await connect()
-  const booking = Number(await rig.queue('rental.create', {}, new Planner(rig.sandbox).slot()))
+  const booking = Number(await rig.queue('rental.create', {}, rig.planner.slot()))
   await snapshot(caller, 'repeatable read')
   await rig.push()
   const { id } = (await rig.change(String(booking))).result as { id: number }
@@ -117,7 +86,7 @@ describe.each(levels)('in %s, a change', (level) => {
     await using caller = await connect()
     await caller.query(`set default_transaction_isolation = '${level}'`)
     await caller.query('begin; select from outbox.queue')
-    await work((change) => done(change, 70))
+    await work((change) => doneWith(change, 70))
     await queue('rental.update', { rentalId: 70 }, { orderLink: 'a' })
     const update = () => queue('rental.update', { rentalId: { change: booking } }, { orderLink: 'b' }, {}, caller)
     await expect(update()).rejects.toMatchObject(outdated)
@@ -131,7 +100,7 @@ describe.each(levels)('in %s, a change', (level) => {
     const booking = await queue('rental.create', {}, rental)
     await using caller = await connect()
     await snapshot(caller, level)
-    await work((change) => done(change, 70))
+    await work((change) => doneWith(change, 70))
     for (let time = 1; time <= 3; time++) {
       await caller.query('savepoint attempt')
       const update = queue('rental.update', { rentalId: { change: booking } }, { orderLink: 'a' }, {}, caller)
@@ -148,7 +117,7 @@ describe.each(levels)('in %s, a change', (level) => {
     await using caller = await connect()
     await snapshot(caller, level)
     await queue('rental.update', { rentalId: { change: booking } }, { orderLink: 'a' }, {}, caller)
-    await database.transaction(async (worker) => {
+    await outbox.opened.transaction(async (worker) => {
       await worker.query(`set local lock_timeout = '5s'`)
       expect(await renewLeases(worker, 'worker', 60_000)).toEqual([String(booking)])
     })
@@ -172,11 +141,11 @@ describe.each(levels)('in %s, a change', (level) => {
 
   it('takes no deadline that was lifted since the snapshot', async () => {
     await queue('rental.create', {}, rental)
-    await work((change) => done(change, 70, 'PENDING'))
+    await work((change) => doneWith(change, 70, 'PENDING'))
     await queue('rental.update', { rentalId: 70 }, { status: 'VALIDATED' })
     await using caller = await connect()
     await snapshot(caller, level)
-    await work((change) => done(change, 70, 'VALIDATED'))
+    await work((change) => doneWith(change, 70, 'VALIDATED'))
     const pay = () => queue('rental_payment.add', { rentalId: 70 }, { currency: 'EUR', price: 5 }, {}, caller)
     await expect(pay()).rejects.toMatchObject(outdated)
     await caller.query(`rollback; begin isolation level ${level}`)
@@ -217,7 +186,7 @@ describe.each(levels)('in %s, a change', (level) => {
     await caller.query('rollback')
     await snapshot(caller, level)
     expect(await update(caller)).toBe(first)
-    await database.pool.query('delete from outbox.queue')
+    await outbox.database.pool.query('delete from outbox.queue')
     await expect(update(caller)).rejects.toMatchObject(outdated)
   })
 
@@ -230,7 +199,7 @@ describe.each(levels)('in %s, a change', (level) => {
         .setIsolationLevel(level)
         .execute(async (trx) => {
           await trx.selectNoFrom((from) => from.lit(1).as('one')).execute()
-          await work((change) => done(change, 70))
+          await work((change) => doneWith(change, 70))
           const body = { orderLink: 'a' }
           await enqueue(trx, { operation: 'rental.update', target: { rentalId: { change: booking } }, body })
         })
@@ -242,7 +211,7 @@ describe.each(levels)('in %s, a change', (level) => {
 })
 
 it('in read committed, every part of a call sees what was committed while it waited for its turn', async () => {
-  await database.pool.query(
+  await outbox.database.pool.query(
     `insert into mirror.rentals (id, _payload, _source, _read_at) values (70, '{"orderLink": "mirrored"}', 'test', now())`,
   )
   const booking = await queue('rental.create', {}, rental)
@@ -252,11 +221,11 @@ it('in read committed, every part of a call sees what was committed while it wai
   await using blocker = await connect()
   await blocker.query('begin')
   await blocker.query(`select outbox.lock_aggregate('change:${booking}')`)
-  const settling = settle(creation as Change, done(creation as Change, 70))
+  const settling = settle(outbox.opened, creation as Change, doneWith(creation as Change, 70))
   const isWaiting = async (count: number): Promise<void> => {
     const waiting = `select from pg_locks where locktype = 'advisory' and not granted
       and database = (select oid from pg_database where datname = current_database())`
-    await expect.poll(async () => (await database.pool.query(waiting)).rowCount).toBe(count)
+    await expect.poll(async () => (await outbox.database.pool.query(waiting)).rowCount).toBe(count)
   }
   await isWaiting(1)
   // The caller stands behind the worker: the creation is done, and has moved, between its first look and its turn.
@@ -266,21 +235,23 @@ it('in read committed, every part of a call sees what was committed while it wai
   await blocker.query('commit')
   await settling
   const id = await update
-  const { rows: queued } = await database.pool.query('select aggregate, base from outbox.queue where id = $1', [id])
+  const { rows: queued } = await outbox.database.pool.query('select aggregate, base from outbox.queue where id = $1', [
+    id,
+  ])
   expect(queued).toEqual([{ aggregate: 'rental:70', base: { orderLink: 'mirrored' } }])
   await queue('rental_payment.update', target, { price: 6 }, {}, caller)
 })
 
 it('is not claimed below a record that came to be, until it has moved to it', async () => {
   const booking = await queue('rental.create', {}, rental)
-  await work((change) => done(change, 70))
+  await work((change) => doneWith(change, 70))
   await queue('rental.update', { rentalId: 70 }, { orderLink: 'a' })
   const late = await queue('rental.update', { rentalId: { change: booking } }, { orderLink: 'b' })
-  await database.pool.query(`update outbox.queue set aggregate = $1 where id = $2`, [`change:${booking}`, late])
+  await outbox.database.pool.query(`update outbox.queue set aggregate = $1 where id = $2`, [`change:${booking}`, late])
   const [first, ...others] = await claim()
   expect([first?.aggregate, others]).toEqual(['rental:70', []])
-  await tidy(database.pool)
+  await tidy(outbox.database.pool)
   expect(await claim()).toEqual([])
-  await settle(first as Change, done(first as Change, 70))
+  await settle(outbox.opened, first as Change, doneWith(first as Change, 70))
   expect((await claim()).map(({ id }) => id)).toEqual([String(late)])
 })

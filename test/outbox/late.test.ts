@@ -2,32 +2,21 @@
 // the base of a change or a row of the mirror.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createPusher } from '../../src/outbox/pusher.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { isQuick } from '../helpers/extent.ts'
 import { effects, mirroredEffects } from './effects.ts'
 import { type LateFront, openLateFront } from './late-front.ts'
-import { newPerson, Planner } from './plans.ts'
-import { contextFor, createRig, type Rig } from './rig.ts'
+import { newPayment, newPerson } from './plans.ts'
+import { sharedRig } from './rig.ts'
 
 const lateMs = 400
 const showDelayMs = 1_200
 
-let testDatabase: TestDatabase
-let rig: Rig
-let planner: Planner
+const rig = sharedRig({ sandbox: { size: 120 } })
 let front: LateFront
 beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  rig = await createRig({ databaseUrl: testDatabase.url, sandbox: { size: 120 } })
-  planner = new Planner(rig.sandbox)
   front = await openLateFront(rig.sandbox.url, lateMs)
 })
-afterAll(async () => {
-  await rig[Symbol.asyncDispose]()
-  await front[Symbol.asyncDispose]()
-  await testDatabase[Symbol.asyncDispose]()
-})
+afterAll(() => front[Symbol.asyncDispose]())
 afterEach(() => {
   rig.sandbox.clearFaults()
   front.toWrites = false
@@ -36,16 +25,13 @@ afterEach(() => {
 })
 
 /** Pushes through the front until nothing more can settle without a decision. */
-async function push(): Promise<void> {
-  const settings = { showDelayMs }
-  const { context, close } = contextFor({ database: rig.database, sandbox: front }, { settings, timeoutMs: 1_000 })
-  const pusher = createPusher(context)
-  try {
-    await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
-  } finally {
-    await pusher.close()
-    await close()
-  }
+const push = () => rig.pushAs({ api: front, settings: { showDelayMs }, timeoutMs: 1_000 })
+/** Queues one change for each operation. */
+const queueAll = async () => {
+  const plans = rig.planner.plan()
+  const ids: string[] = []
+  for (const { operation, target, body } of plans) ids.push(await rig.queue(operation, target, body))
+  return { plans, ids }
 }
 const outcomes = async (ids: readonly string[]) =>
   (await Promise.all(ids.map((id) => rig.change(id)))).map(({ status, error, warning }) => ({ status, error, warning }))
@@ -58,17 +44,13 @@ const column = async (table: string, name: string, id: number): Promise<unknown>
 describe('a booking whose rental and user are not to be seen for a moment', () => {
   const book = async (name: string): Promise<string[]> => {
     const user = await rig.queue('user.create', {}, newPerson(name))
-    const rental = await rig.queue('rental.create', {}, planner.slot())
+    const rental = await rig.queue('rental.create', {}, rig.planner.slot())
     const rentalId = { change: Number(rental) }
     return [
       user,
       rental,
       await rig.queue('rental_user.assign', { rentalId }, { userId: { change: Number(user) } }),
-      await rig.queue(
-        'rental_payment.add',
-        { rentalId },
-        { currency: 'EUR', method: { id: 1 }, price: 10, reference: name },
-      ),
+      await rig.queue('rental_payment.add', { rentalId }, newPayment(name)),
       await rig.queue('rental.update', { rentalId }, { status: 'VALIDATED' }),
     ]
   }
@@ -86,17 +68,14 @@ describe('a booking whose rental and user are not to be seen for a moment', () =
       expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ status: 'VALIDATED', user: { id: userId } })
       expect(await column('rentals', 'status', rentalId)).toBe('VALIDATED')
       expect(await column('rentals', 'user_id', rentalId)).toBe(String(userId))
-      const payments = rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []
-      expect(payments.filter(({ record }) => record.reference === name)).toHaveLength(1)
+      expect(rig.payments(name)).toHaveLength(1)
     })
 })
 
 describe('every operation', () => {
   it('is done once, without a warning, and the mirror shows what it wrote as soon as it is done', async () => {
-    const plans = planner.plan()
     front.stale = 0
-    const ids: string[] = []
-    for (const { operation, target, body } of plans) ids.push(await rig.queue(operation, target, body))
+    const { plans, ids } = await queueAll()
     await push()
     expect(await outcomes(ids)).toEqual(ids.map(() => well))
     expect(front.stale).toBeGreaterThan(0)
@@ -107,12 +86,10 @@ describe('every operation', () => {
   })
 
   it('takes effect once though its answer is lost', async () => {
-    const plans = planner.plan()
-    for (const { endpoint } of plans) rig.sandbox.fault({ op: endpoint, times: 1, respond: 'dropAfterEffect' })
-    const ids: string[] = []
-    for (const { operation, target, body } of plans) ids.push(await rig.queue(operation, target, body))
+    const { plans, ids } = await queueAll()
+    for (const { endpoint } of plans) rig.once(endpoint, 'dropAfterEffect')
     await push()
-    expect((await outcomes(ids)).map(({ status }) => status)).toEqual(ids.map(() => 'done'))
+    expect(await rig.statuses(ids)).toEqual(ids.map(() => 'done'))
     for (const plan of plans) expect([plan.operation, effects(rig.sandbox, plan)]).toEqual([plan.operation, 1])
   })
 })
@@ -122,13 +99,11 @@ const longMs = 1_150
 
 describe('an error of an API that did what was asked, shows it late, and refuses it a second time', () => {
   it('of any operation is no reason to send it again: it took effect once', async () => {
-    const plans = planner.plan()
     Object.assign(front, { failing: true, lateMs: longMs })
-    const ids: string[] = []
-    for (const { operation, target, body } of plans) ids.push(await rig.queue(operation, target, body))
+    const { plans, ids } = await queueAll()
     rig.sandbox.resetRequests()
     await push()
-    expect((await outcomes(ids)).map(({ status }, index) => [plans[index]?.operation, status])).toEqual(
+    expect((await rig.statuses(ids)).map((status, index) => [plans[index]?.operation, status])).toEqual(
       plans.map(({ operation }) => [operation, 'done']),
     )
     for (const plan of plans) {
@@ -139,7 +114,7 @@ describe('an error of an API that did what was asked, shows it late, and refuses
   })
 
   it('does not undo a cancellation by the change that follows it', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     Object.assign(front, { failing: true, lateMs: longMs })
     const canceled = await rig.queue('rental.update', { rentalId }, { status: 'CANCELED_BY_CLIENT' })
     const next = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/next' })
@@ -152,18 +127,18 @@ describe('an error of an API that did what was asked, shows it late, and refuses
   })
 
   it('and shows it later than it usually does: the refusal of the second attempt is decided by the record', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     Object.assign(front, { failing: true, lateMs: showDelayMs + 300 })
     const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/later' })
     await push()
-    expect((await outcomes([id]))[0]?.status).toBe('done')
+    expect((await rig.change(id)).status).toBe('done')
     expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ orderLink: 'https://example.com/later' })
   })
 })
 
 describe('changes of one record that follow each other', () => {
   it('build on what the one before wrote, not on what is shown of it', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     await rig.mirror('rentals', { id: rentalId })
     const [orderLink, contractLink] = ['https://example.com/order', 'https://example.com/contract']
     const ids = [
@@ -175,8 +150,7 @@ describe('changes of one record that follow each other', () => {
     expect(await outcomes(ids)).toEqual(ids.map(() => well))
     expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ orderLink: `${orderLink}/2`, contractLink })
     expect(await column('rentals', 'order_link', rentalId)).toBe(`${orderLink}/2`)
-    const puts = rig.writes().filter(({ path }) => path === `/v3/rentals/${rentalId}`)
-    expect(puts.map(({ body }) => (body as { orderLink: string }).orderLink)).toEqual([
+    expect(rig.writes(`/v3/rentals/${rentalId}`).map(({ body }) => (body as { orderLink: string }).orderLink)).toEqual([
       orderLink,
       orderLink,
       `${orderLink}/2`,
@@ -184,12 +158,8 @@ describe('changes of one record that follow each other', () => {
   })
 
   it('find what they made: a payment that was just added is changed and removed', async () => {
-    const rentalId = planner.rental()
-    const add = await rig.queue(
-      'rental_payment.add',
-      { rentalId },
-      { currency: 'EUR', method: { id: 1 }, price: 10, reference: 'brief' },
-    )
+    const rentalId = rig.planner.rental()
+    const add = await rig.queue('rental_payment.add', { rentalId }, newPayment('brief'))
     const paymentId = { change: Number(add) }
     const ids = [
       add,
@@ -203,19 +173,16 @@ describe('changes of one record that follow each other', () => {
   })
 
   it('that add the same twice, the second answer lost, are told apart', async () => {
-    const rentalId = planner.rental()
-    const payment = { currency: 'EUR', method: { id: 1 }, price: 10, reference: 'twice' }
+    const rentalId = rig.planner.rental()
+    const payment = newPayment('twice')
     const ids = [await rig.queue('rental_payment.add', { rentalId }, payment)]
     rig.sandbox.fault({ op: 'POST /v3/rentals/{rentalId}/payments', after: 1, times: 1, respond: 'dropAfterEffect' })
     ids.push(await rig.queue('rental_payment.add', { rentalId }, payment))
     await push()
-    expect((await outcomes(ids)).map(({ status }) => status)).toEqual(['done', 'done'])
+    expect(await rig.statuses(ids)).toEqual(['done', 'done'])
     const made = (await Promise.all(ids.map((id) => rig.change(id)))).map(({ result }) => result?.id)
     expect(new Set(made).size).toBe(2)
-    const shown = (rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []).filter(
-      ({ record }) => record.reference === 'twice',
-    )
-    expect(shown).toHaveLength(2)
+    expect(rig.payments('twice')).toHaveLength(2)
   })
 })
 
@@ -226,14 +193,9 @@ describe.skipIf(isQuick)('a clock of the database that is set between two change
       interval,
     ])
   const pushTwice = async (interval: string, between: (rentalId: number) => void) => {
-    const rentalId = planner.rental()
-    const { context, close } = contextFor(
-      { database: rig.database, sandbox: front },
-      { settings: { showDelayMs: 5_000 } },
-    )
-    const pusher = createPusher(context)
-    const push = () => pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
-    try {
+    const rentalId = rig.planner.rental()
+    await rig.pushAs({ api: front, settings: { showDelayMs: 5_000 } }, async (pusher) => {
+      const push = () => pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
       const first = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/first' })
       await push()
       front.lateMs = 3_000
@@ -242,10 +204,7 @@ describe.skipIf(isQuick)('a clock of the database that is set between two change
       const second = await rig.queue('rental.update', { rentalId }, { contractLink: 'https://example.com/second' })
       await push()
       expect(await outcomes([first, second])).toEqual([well, well])
-    } finally {
-      await pusher.close()
-      await close()
-    }
+    })
     return rig.truth('rentals', { id: rentalId })
   }
 
@@ -263,11 +222,10 @@ describe.skipIf(isQuick)('a clock of the database that is set between two change
 })
 
 describe('a collection that answers 404', () => {
-  const add = (rentalId: number) =>
-    rig.queue('rental_payment.add', { rentalId }, { currency: 'EUR', method: { id: 1 }, price: 10, reference: 'first' })
+  const add = (rentalId: number) => rig.queue('rental_payment.add', { rentalId }, newPayment('first'))
 
   it('is empty where its rental is there', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     rig.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}/payments', respond: { status: 404 } })
     const id = await add(rentalId)
     await rig.push()

@@ -1,25 +1,12 @@
 // Reads that are answered with something else than asked for: nothing is concluded from them, neither that the record is
 // gone, nor that it changed, nor that an effect is missing.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { afterEach, describe, expect, it } from 'vitest'
 import { isQuick } from '../helpers/extent.ts'
-import { newPerson, Planner } from './plans.ts'
-import { createRig, type Rig } from './rig.ts'
+import { newPayment, newPerson } from './plans.ts'
+import { sharedRig } from './rig.ts'
 
-let testDatabase: TestDatabase
-let rig: Rig
-let planner: Planner
-
-beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  rig = await createRig({ databaseUrl: testDatabase.url, timeoutMs: 400, settings: { showDelayMs: 300 } })
-  planner = new Planner(rig.sandbox)
-})
-afterAll(async () => {
-  await rig[Symbol.asyncDispose]()
-  await testDatabase[Symbol.asyncDispose]()
-})
+const rig = sharedRig({ timeoutMs: 400, settings: { showDelayMs: 300 } })
 afterEach(() => rig.sandbox.clearFaults())
 
 const answer = (op: string, body: unknown, after = 0): void =>
@@ -38,7 +25,7 @@ describe('a record that is answered with something else', () => {
   // One check of shape and key distinguishes all of them.
   for (const [name, body] of isQuick ? wrong.slice(-2) : wrong)
     it(`(${name}) is asked for again, before an update is sent`, async () => {
-      const rentalId = planner.rental()
+      const rentalId = rig.planner.rental()
       await rig.mirror('rentals', { id: rentalId })
       const orderLink = `https://example.com/${rentalId}`
       answer('GET /v3/rentals/{rentalId}', body)
@@ -51,7 +38,7 @@ describe('a record that is answered with something else', () => {
   it.each([42, null])(
     '(%j) is not taken for gone when a removal whose answer was lost is looked into',
     async (body) => {
-      const [row] = rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []
+      const [row] = rig.rows('rental_payments')
       const [rentalId, paymentId] = [Number(row?.key.rental_id), Number(row?.key.id)]
       rig.sandbox.fault({ op: 'DELETE /v3/rentals/{rentalId}/payments/{paymentId}', times: 1, respond: 'reset' })
       answer('GET /v3/rentals/{rentalId}/payments/{paymentId}', body)
@@ -66,7 +53,7 @@ describe('a record that is answered with something else', () => {
 describe('a document, which has no id to know it by, that is answered with something else', () => {
   for (const body of [{ items: 'words', total: 'many' }, { id: 7 }, 'words'])
     it(`(${JSON.stringify(body)}) is asked for again`, async () => {
-      const [row] = rig.sandbox.truth({ only: ['user_licenses'] }).user_licenses ?? []
+      const [row] = rig.rows('user_licenses')
       const userId = Number(row?.key.user_id)
       answer('GET /v3/users/{userId}/license', body)
       const year = Number(row?.record.year ?? 2000) - 1
@@ -77,10 +64,8 @@ describe('a document, which has no id to know it by, that is answered with somet
     })
 
   it('is not taken for somebody else’s when its upload was lost', async () => {
-    const licensed = new Set(
-      (rig.sandbox.truth({ only: ['user_licenses'] }).user_licenses ?? []).map((row) => row.key.user_id),
-    )
-    const user = (rig.sandbox.truth({ only: ['users'] }).users ?? []).find((row) => !licensed.has(row.key.id ?? ''))
+    const licensed = new Set(rig.rows('user_licenses').map((row) => row.key.user_id))
+    const user = rig.rows('users').find((row) => !licensed.has(row.key.id ?? ''))
     const userId = Number(user?.key.id)
     rig.sandbox.fault({ op: 'POST /v3/users/{userId}/license', times: 1, respond: 'dropAfterEffect' })
     answer('GET /v3/users/{userId}/license', { items: 'words', total: 'many' })
@@ -94,19 +79,16 @@ describe('a document, which has no id to know it by, that is answered with somet
 
 describe('a list that is answered with something else', () => {
   it('does not prove that a lost addition is missing', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const op = 'GET /v3/rentals/{rentalId}/payments'
     rig.sandbox.fault({ op: 'POST /v3/rentals/{rentalId}/payments', times: 1, respond: 'dropAfterEffect' })
     // The first read comes before the addition; all that look for it within the time it may take are misled.
     rig.sandbox.fault({ op, after: 1, times: 2, respond: { status: 200, body: [[], 7, null, 'words'] } })
-    const body = { currency: 'EUR', method: { id: 1 }, price: 10, reference: 'misread' }
+    const body = newPayment('misread')
     const id = await rig.queue('rental_payment.add', { rentalId }, body)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
-    const made = (rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []).filter(
-      ({ record }) => record.reference === 'misread',
-    )
-    expect(made).toHaveLength(1)
+    expect(rig.payments('misread')).toHaveLength(1)
   })
 
   it('delays a creation, and counts as an attempt', async () => {

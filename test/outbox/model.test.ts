@@ -3,11 +3,9 @@
 // A failure prints `seed`, `path` and `replayPath`: put them into `replay` to see it again.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import type { FaultRule } from '../../sandbox/index.ts'
 import { canProgress } from '../../src/outbox/claim.ts'
-import { cancelChange, resolveChange, retryChange } from '../../src/outbox/decisions.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { runsOf } from '../helpers/extent.ts'
 import { type LateFront, openLateFront } from './late-front.ts'
 import {
@@ -22,39 +20,28 @@ import {
   priceOf,
   type Status,
 } from './model.ts'
-import { Planner } from './plans.ts'
-import { createRig, type Rig } from './rig.ts'
+import { sharedRig } from './rig.ts'
 
 const rentals = 2
 const runs = runsOf(60)
 const commandsPerRun = 25
 const replay: { readonly seed?: number; readonly path?: string; readonly replayPath?: string } = {}
 
-let testDatabase: TestDatabase
-let rig: Rig
-let rentalIds: readonly number[]
 /** Shows what was written when time has passed, and not before. */
 let front: LateFront
 /** By the clock that nobody sets, which moves in steps. */
 let passedMs = 0
 const stepMs = 60_000
-
-beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  rig = await createRig({
-    databaseUrl: testDatabase.url,
-    steadyMs: () => passedMs,
-    front: async (url) => {
-      front = await openLateFront(url, stepMs / 2, () => passedMs)
-      return front
-    },
-  })
-  const planner = new Planner(rig.sandbox)
-  rentalIds = Array.from({ length: rentals }, () => planner.rental())
+const rig = sharedRig({
+  steadyMs: () => passedMs,
+  front: async (url) => {
+    front = await openLateFront(url, stepMs / 2, () => passedMs)
+    return front
+  },
 })
-afterAll(async () => {
-  await rig[Symbol.asyncDispose]()
-  await testDatabase[Symbol.asyncDispose]()
+let rentalIds: readonly number[] = []
+beforeAll(() => {
+  rentalIds = Array.from({ length: rentals }, () => rig.planner.rental())
 })
 
 const responses: Readonly<Record<Fault, FaultRule['respond']>> = {
@@ -87,10 +74,7 @@ async function startAfresh(start: string): Promise<ReadonlySet<number>> {
   return paymentIds()
 }
 
-const paymentsNow = () =>
-  (rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []).filter(({ key }) =>
-    rentalIds.includes(Number(key.rental_id)),
-  )
+const paymentsNow = () => rig.rows('rental_payments').filter(({ key }) => rentalIds.includes(Number(key.rental_id)))
 const paymentIds = (): ReadonlySet<number> => new Set(paymentsNow().map(({ key }) => Number(key.id)))
 
 type Real = { readonly before: ReadonlySet<number> }
@@ -190,7 +174,7 @@ const push = (disturbances: readonly (readonly [number, Disturbance])[]) =>
       const pushed = model.push(byRental)
       let looks = 0
       do {
-        await rig.pusher.runOnce(AbortSignal.timeout(100_000))
+        await rig.runOnce()
         if (looks++ % 2 === 1) passedMs += stepMs
         await rig.database.pool.query(
           `update outbox.queue set next_attempt_at = clock_timestamp() where status in ('queued', 'sending')`,
@@ -215,18 +199,12 @@ const push = (disturbances: readonly (readonly [number, Disturbance])[]) =>
   )
 
 /** A person decides about some change: where that means nothing it is refused, and nothing happens. */
-const decide = (
-  name: string,
-  pick: number,
-  from: readonly Status[],
-  inModel: (model: Model, change: ModelChange) => boolean,
-  inReality: (id: string) => Promise<void>,
-) =>
+const decide = (pick: number, [what, from, inModel]: Decision) =>
   command(
-    `${name} (${pick})`,
+    `${what} (${pick})`,
     async (model) => {
       const change = model.pick(pick, from)
-      const decided = inReality(String(change.id))
+      const decided = rig.decide(what, String(change.id))
       if (inModel(model, change)) await decided
       else await expect(decided).rejects.toMatchObject({ code: 'USAGE' })
     },
@@ -263,39 +241,18 @@ const disturbed = fc
   .array(disturbance, { minLength: rentals, maxLength: rentals })
   .map((list) => push(list.map((each, index) => [index, each])))
 
-type Decision = Parameters<typeof decide> extends [infer Name, number, ...infer Rest] ? [Name, ...Rest] : never
+type Decision = readonly [
+  what: Parameters<typeof rig.decide>[0],
+  from: readonly Status[],
+  inModel: (model: Model, change: ModelChange) => boolean,
+]
 const decisions: readonly Decision[] = [
-  [
-    'retry',
-    ['failed', 'expired', 'canceled', 'conflict'],
-    (m, change) => m.retry(change),
-    (id) => retryChange(rig.database, id),
-  ],
-  ['cancel', ['queued', 'blocked', 'failed'], (m, change) => m.cancel(change), (id) => cancelChange(rig.database, id)],
-  [
-    'did not',
-    ['unknown'],
-    (m, change) => m.didNot(change),
-    (id) => resolveChange(rig.database, { what: 'did_not', id: id }, rig.readBack),
-  ],
-  [
-    'took effect',
-    ['unknown'],
-    (m, change) => m.tookEffect(change),
-    (id) => resolveChange(rig.database, { what: 'took_effect', id: id }, rig.readBack),
-  ],
-  [
-    'take local',
-    ['conflict'],
-    (m, change) => m.take(change, 'local'),
-    (id) => resolveChange(rig.database, { what: 'local', id: id }, rig.readBack),
-  ],
-  [
-    'take remote',
-    ['conflict'],
-    (m, change) => m.take(change, 'remote'),
-    (id) => resolveChange(rig.database, { what: 'remote', id: id }, rig.readBack),
-  ],
+  ['retry', ['failed', 'expired', 'canceled', 'conflict'], (m, change) => m.retry(change)],
+  ['cancel', ['queued', 'blocked', 'failed'], (m, change) => m.cancel(change)],
+  ['did_not', ['unknown'], (m, change) => m.didNot(change)],
+  ['took_effect', ['unknown'], (m, change) => m.tookEffect(change)],
+  ['local', ['conflict'], (m, change) => m.take(change, 'local')],
+  ['remote', ['conflict'], (m, change) => m.take(change, 'remote')],
 ]
 
 const allCommands = [
@@ -305,7 +262,7 @@ const allCommands = [
   fc.constant(push([])),
   rental.map(foreign),
   pick.map(expire),
-  ...decisions.map(([name, ...rest]) => pick.map((id) => decide(name, id, ...rest))),
+  ...decisions.map((decision) => pick.map((id) => decide(id, decision))),
 ]
 
 // Found by the property once in some thirty runs: two changes that write the same.

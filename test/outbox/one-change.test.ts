@@ -1,35 +1,21 @@
 // A pusher and one change: refusals that concern the account, a pusher that is stopped, and `push --dry-run`.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Limiter, unlimited } from '../../src/api/admission/rate-limit.ts'
 import { createRefusals } from '../../src/outbox/account.ts'
 import { type Preview, previewChanges } from '../../src/outbox/preview.ts'
-import { createPusher } from '../../src/outbox/pusher.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { newPerson, Planner } from './plans.ts'
-import { contextFor, createRig, type Rig } from './rig.ts'
+import { newPerson } from './plans.ts'
+import { type Rig, sharedRig } from './rig.ts'
 
-type FaultAnswer = Exclude<Parameters<Rig['sandbox']['fault']>[0]['respond'], string>
+type FaultAnswer = Exclude<Parameters<Rig['once']>[1], string>
 
-let testDatabase: TestDatabase
-let rig: Rig
-let planner: Planner
-beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  rig = await createRig({ databaseUrl: testDatabase.url })
-  planner = new Planner(rig.sandbox)
-})
-afterAll(async () => {
-  await rig[Symbol.asyncDispose]()
-  await testDatabase[Symbol.asyncDispose]()
-})
+const rig = sharedRig()
 afterEach(() => rig.sandbox.clearFaults())
 
 const put = 'PUT /v3/rentals/{rentalId}'
 const update = (rentalId: number, name: string) =>
   rig.queue('rental.update', { rentalId }, { orderLink: `https://example.com/${name}` })
-const putsOf = (rentalId: number) =>
-  rig.writes().flatMap(({ path, status }) => (path === `/v3/rentals/${rentalId}` ? [status] : []))
+const putsOf = (rentalId: number) => rig.writes(`/v3/rentals/${rentalId}`).map(({ status }) => status)
 
 describe('a write that is answered', () => {
   const refusals: readonly (readonly [string, FaultAnswer])[] = [
@@ -43,10 +29,10 @@ describe('a write that is answered', () => {
   ]
   for (const [name, respond] of refusals)
     it(`${name} is held, and done as soon as it is taken`, async () => {
-      const rentalId = planner.rental()
+      const rentalId = rig.planner.rental()
       const id = await update(rentalId, 'held')
-      rig.sandbox.fault({ op: put, times: 1, respond })
-      await rig.pusher.runOnce(AbortSignal.timeout(100_000))
+      rig.once(put, respond)
+      await rig.runOnce()
       expect(await rig.change(id)).toMatchObject({ status: 'queued', error: expect.stringMatching(/^API_\w+: /) })
       await rig.push()
       expect(await rig.change(id)).toMatchObject({ status: 'done', attempts: 2, error: null })
@@ -56,7 +42,7 @@ describe('a write that is answered', () => {
 
 describe('a 403', () => {
   it('is a refusal where the API answers other requests of the same account', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const ids = [await update(rentalId, 'forbidden'), await rig.queue('user.create', {}, newPerson('forbidden'))]
     rig.sandbox.fault({ op: put, respond: 'forbidden' })
     rig.sandbox.fault({ op: 'POST /v3/users', respond: 'forbidden' })
@@ -66,7 +52,7 @@ describe('a 403', () => {
   })
 
   it('to the read before an update is one, too', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const id = await update(rentalId, 'unreadable')
     rig.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}', respond: 'forbidden' })
     await rig.push()
@@ -75,11 +61,11 @@ describe('a 403', () => {
   })
 
   it('holds the change where the API refuses everything', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const id = await update(rentalId, 'later')
-    rig.sandbox.fault({ op: put, times: 1, respond: 'forbidden' })
+    rig.once(put, 'forbidden')
     rig.sandbox.fault({ op: 'GET *', after: 1, times: 2, respond: 'forbidden' })
-    await rig.pusher.runOnce(AbortSignal.timeout(100_000))
+    await rig.runOnce()
     expect(await rig.change(id)).toMatchObject({ status: 'queued', error: expect.stringContaining('API_FORBIDDEN') })
     await rig.push()
     expect(await rig.change(id)).toMatchObject({ status: 'done', error: null })
@@ -108,26 +94,18 @@ describe('whoever waits for an account that is refused', () => {
 
 describe('a pusher that is stopped', () => {
   /** Works on what is queued; stopped once `isTime`, it comes to its end. */
-  async function stopWhen(isTime: () => boolean, limiter = unlimited): Promise<void> {
-    const { context, close } = contextFor(rig, { limiter, concurrency: 1, settings: { leaseMs: 60_000 } })
-    const pusher = createPusher(context)
-    const stopping = new AbortController()
-    try {
+  const stopWhen = (isTime: () => boolean, limiter = unlimited): Promise<void> =>
+    rig.pushAs({ limiter, concurrency: 1, settings: { leaseMs: 60_000 } }, async (pusher) => {
+      const stopping = new AbortController()
       const working = pusher.runOnce(stopping.signal)
       await vi.waitUntil(isTime, { timeout: 10_000, interval: 10 })
       stopping.abort()
       await working
-    } finally {
-      await pusher.close()
-      await close()
-    }
-  }
-
-  const writesTo = (path: string): readonly string[] =>
-    rig.writes().flatMap((request) => (request.path === path ? [request.method] : []))
+    })
+  const writesTo = (path: string): readonly string[] => rig.writes(path).map(({ method }) => method)
 
   it('a change that is being prepared is queued as if nobody had taken it up, long before its claim runs out', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://crm.example.com/1' })
     let waiting = false
     const untilStopped: Limiter['acquire'] = (_priority, signal) => {
@@ -143,9 +121,9 @@ describe('a pusher that is stopped', () => {
   })
 
   it('a change whose request is under way is not cut off, and its answer counts', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const path = `/v3/rentals/${rentalId}`
-    rig.sandbox.fault({ op: 'PUT /v3/rentals/{rentalId}', times: 1, respond: { delayMs: 500 } })
+    rig.once('PUT /v3/rentals/{rentalId}', { delayMs: 500 })
     const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://crm.example.com/2' })
     await stopWhen(() => writesTo(path).length > 0)
     expect(await rig.change(id)).toMatchObject({ status: 'done', attempts: 1 })
@@ -156,7 +134,7 @@ describe('a pusher that is stopped', () => {
 describe('a preview', () => {
   let rentalId = 0
   beforeEach(async () => {
-    rentalId = planner.rental()
+    rentalId = rig.planner.rental()
     upstream({ orderLink: 'https://example.com/start' })
     await rig.mirror('rentals', { id: rentalId })
     rig.sandbox.resetRequests()

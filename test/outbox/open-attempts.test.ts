@@ -1,51 +1,37 @@
 // An attempt whose outcome is open: how long its request may live, that its key sends it again, and what a slow read proves.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Database, openDatabase } from '../../src/database/database.ts'
-import { createLogger } from '../../src/log.ts'
-import { claimChanges, noticeHistory } from '../../src/outbox/claim.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { claimChanges } from '../../src/outbox/claim.ts'
 import type { PushContext } from '../../src/outbox/context.ts'
 import { deliverChange } from '../../src/outbox/deliver.ts'
 import { markDispatched } from '../../src/outbox/dispatch.ts'
 import { findChange } from '../../src/outbox/inspect.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { json, type Respond, startServer } from '../api/http-server.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { sharedOutbox } from './open-outbox.ts'
 import { newPerson } from './plans.ts'
 import { contextFor, type RigOptions } from './rig.ts'
 
-let testDatabase: TestDatabase
-let database: Database
-beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  database = openDatabase({
-    url: testDatabase.url,
-    applicationName: 'outbox test',
-    max: 5,
-    log: createLogger('silent'),
-  })
-  await noticeHistory(database.pool)
-})
-afterAll(async () => {
-  await database.close()
-  await testDatabase[Symbol.asyncDispose]()
-})
+const outbox = sharedOutbox()
 // Each test has an API of its own: what another one refused is forgotten, too.
-beforeEach(() => database.pool.query('truncate outbox.queue, outbox.dependencies, sync.pinned restart identity'))
+beforeEach(async () => {
+  await outbox.empty()
+  await outbox.database.pool.query('truncate sync.pinned')
+})
 
-async function queueUser(): Promise<string> {
-  const asked = ['user.create', '{}', JSON.stringify(newPerson('open'))]
-  const { rows } = await database.pool.query<{ id: string }>('select outbox.enqueue($1, $2, $3) as id', asked)
-  return String(rows[0]?.id)
-}
+const queueUser = (): Promise<number> => outbox.queue('user.create', {}, newPerson('open'))
+const changeOf = (id: number) => findChange(outbox.database.pool, String(id))
 
 type Limits = Required<Pick<RigOptions, 'timeoutMs'>> & { readonly showDelayMs: number }
 
 /** Answers with this, and gives its client to the test. */
 async function openWorld(respond: Respond, { timeoutMs, showDelayMs }: Limits) {
   const server = await startServer(respond)
-  const { context, close } = contextFor({ database, sandbox: server }, { timeoutMs, settings: { showDelayMs } })
+  const { context, close } = contextFor(
+    { database: outbox.opened, sandbox: server },
+    { timeoutMs, settings: { showDelayMs } },
+  )
   return {
     server,
     context,
@@ -80,7 +66,7 @@ describe('the request of an attempt', () => {
     let proven: Promise<unknown> | undefined
     await queueUser()
     const wanted = { leaseMs: 60_000, most: 1, servedLast: '' }
-    const [change] = await claimChanges(database.pool, 'a test', wanted)
+    const [change] = await claimChanges(outbox.database.pool, 'a test', wanted)
     if (change === undefined) throw new Error('Nothing was claimed.')
     const outcome = await deliverChange(
       {
@@ -93,7 +79,7 @@ describe('the request of an attempt', () => {
       {
         isOurs: () => true,
         mark: async (departure) => {
-          const [marked] = markDispatched(database.pool, [departure])
+          const [marked] = markDispatched(outbox.database.pool, [departure])
           const sentAt = await marked
           const provesIn = sleep(limits.timeoutMs + limits.showDelayMs)
           proven = provesIn.then(() => order.push('its absence is a proof'))
@@ -126,7 +112,7 @@ describe('a lost answer of an API that repeats its answer to a known key', () =>
     await using world = await openWorld(respond, { timeoutMs: 1_000, showDelayMs: 100 })
     const id = await queueUser()
     await push(world.context)
-    expect(await findChange(database.pool, id)).toMatchObject({ status: 'done', error: null, result: { id: 7 } })
+    expect(await changeOf(id)).toMatchObject({ status: 'done', error: null, result: { id: 7 } })
     expect(keys).toEqual([expect.any(String), keys[0], keys[0]])
   })
 })
@@ -147,7 +133,7 @@ describe('an API that answers reads slowly', () => {
     await using world = await openWorld(respond, { timeoutMs: 5_000, showDelayMs: 1_000 })
     const id = await queueUser()
     await push(world.context)
-    expect(await findChange(database.pool, id)).toMatchObject({ status: 'done', error: null, result: { id: 7 } })
+    expect(await changeOf(id)).toMatchObject({ status: 'done', error: null, result: { id: 7 } })
   })
 })
 
@@ -171,7 +157,7 @@ describe('a clock of the database that jumps while a creation is in flight', () 
     await using world = await openWorld(respond, limits)
     const id = await queueUser()
     await push({ ...world.context, clock: { now: () => new Date(Date.now() + aheadMs) } })
-    return { change: await findChange(database.pool, id), posts }
+    return { change: await changeOf(id), posts }
   }
 
   it('ahead does not make its absence a proof: it takes effect once', async () => {
@@ -207,9 +193,7 @@ describe('an API that answers an update without a body, and the read after it wi
     }
     await using world = await openWorld(respond, { timeoutMs: 5_000, showDelayMs: 2_000 })
     for (const [name, link] of Object.entries(links))
-      await database.pool.query('select outbox.enqueue($1, $2, $3)', [
-        ...['rental.update', '{"rentalId": 1}', JSON.stringify({ [name]: link })],
-      ])
+      await outbox.queue('rental.update', { rentalId: 1 }, { [name]: link })
     await push(world.context)
     expect(record).toMatchObject(links)
   })

@@ -1,37 +1,21 @@
 // Each operation, enqueued in SQL, reaches the API with the right method, path and body, and the mirror holds
 // the answer afterwards.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { writes } from '../../src/catalog/writes.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { effects, mirroredEffects } from './effects.ts'
-import { type Planned, Planner } from './plans.ts'
-import { createRig, type Rig } from './rig.ts'
+import type { Planned } from './plans.ts'
+import { sharedRig } from './rig.ts'
 
-let testDatabase: TestDatabase
-let rig: Rig
-let plans: ReadonlyMap<string, Planned>
+const rig = sharedRig()
 
-beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  rig = await createRig({ databaseUrl: testDatabase.url })
-  plans = new Map(new Planner(rig.sandbox).plan().map((planned) => [planned.operation, planned]))
-})
-afterAll(async () => {
-  await rig[Symbol.asyncDispose]()
-  await testDatabase[Symbol.asyncDispose]()
-})
-
-const planOf = (operation: string): Planned => {
-  const planned = plans.get(operation)
-  if (planned === undefined) throw new Error(`No plan for ${operation}.`)
-  return planned
-}
+let plans: readonly Planned[] = []
 
 describe('an operation enqueued in SQL', () => {
   for (const { operation } of writes)
     it(`${operation} takes effect once and is mirrored`, async () => {
-      const planned = planOf(operation)
+      plans = plans.length > 0 ? plans : rig.planner.plan()
+      const planned = plans.find((each) => each.operation === operation) as Planned
       if (planned.effect === null) await rig.mirror(planned.stream, planned.key)
       rig.sandbox.resetRequests()
       const id = await rig.queue(operation, planned.target, planned.body)

@@ -306,3 +306,6 @@ export const newPerson = (name: string) => ({
   language: { code: 'fr' },
   organizationType: 'INDIVIDUAL',
 })
+
+/** A payment line with this reference. */
+export const newPayment = (reference: string) => ({ currency: 'EUR', method: { id: 1 }, price: 10, reference })

@@ -1,11 +1,10 @@
 // Changes under a quota: what cannot wait goes first, and a rental leaves only when all that is queued on it can follow.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { heldBack, type Room, requestsAChange } from '../../src/outbox/quota-room.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { newPerson, Planner } from './plans.ts'
-import { createRig, type Rig } from './rig.ts'
+import { newPerson } from './plans.ts'
+import { sharedRig } from './rig.ts'
 
 const claimed = fc.record({
   operation: fc.constantFrom('rental.create', 'rental.update'),
@@ -39,29 +38,19 @@ describe('of what is claimed', () => {
   })
 })
 
-let database: TestDatabase
-let rig: Rig
 const allowed = 1_000
-beforeAll(async () => {
-  database = await createTestDatabase()
-  rig = await createRig({ databaseUrl: database.url, env: { API_QUOTA: `${allowed}/hour` } })
-})
-afterAll(async () => {
-  await rig[Symbol.asyncDispose]()
-  await database[Symbol.asyncDispose]()
-})
+const rig = sharedRig({ env: { API_QUOTA: `${allowed}/hour` } })
 
 /** So many requests are left of the quota. */
 const leave = (requests: number): Promise<unknown> =>
-  database.pool.query(
+  rig.database.pool.query(
     `insert into sync.request_counts values (date_trunc('minute', now()), $1)
      on conflict (minute) do update set total = excluded.total`,
     [allowed - requests],
   )
 
 it('a rental waits until the quota covers what is queued on it; meanwhile another change goes', async () => {
-  const planner = new Planner(rig.sandbox)
-  const rental = await rig.queue('rental.create', {}, planner.slot())
+  const rental = await rig.queue('rental.create', {}, rig.planner.slot())
   const rentalId = { change: Number(rental) }
   const steps = [
     await rig.queue('rental_crew_member.add', { rentalId }, { firstName: 'Bo', lastName: 'Lee', type: 'CHILD' }),
@@ -81,18 +70,17 @@ it('a rental waits until the quota covers what is queued on it; meanwhile anothe
   expect(await push()).toMatchObject({ claimed: 0 })
 
   await leave(3 * requestsAChange)
-  await database.pool.query('update outbox.queue set next_attempt_at = now() where id = $1', [rental])
+  await rig.database.pool.query('update outbox.queue set next_attempt_at = now() where id = $1', [rental])
   await rig.push()
   for (const id of [rental, ...steps]) expect(await rig.change(id)).toMatchObject({ status: 'done', error: null })
 })
 
 it('steps of a pending rental have their requests kept for them', async () => {
-  const planner = new Planner(rig.sandbox)
   const [first, second] = [
     await rig.queue('user.create', {}, newPerson('Eve')),
-    await rig.queue('rental.delete', { rentalId: planner.rental() }),
+    await rig.queue('rental.delete', { rentalId: rig.planner.rental() }),
   ]
-  await database.pool.query(
+  await rig.database.pool.query(
     `update outbox.queue set deadline = now() + interval '10 minutes', next_attempt_at = now() + interval '1 minute'
     where id = $1`,
     [first],
@@ -103,7 +91,7 @@ it('steps of a pending rental have their requests kept for them', async () => {
     status: 'queued',
     error: expect.stringMatching(/^API_QUOTA_USED: /),
   })
-  await database.pool.query('update outbox.queue set next_attempt_at = now() where id = $1', [first])
+  await rig.database.pool.query('update outbox.queue set next_attempt_at = now() where id = $1', [first])
   await rig.pusher.drain(AbortSignal.timeout(100_000))
   expect((await rig.change(first)).status).toBe('done')
 })

@@ -1,15 +1,10 @@
 // What outbox.enqueue refuses at once, naming the field, its value and what is allowed.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hostile, type Outbox, openOutbox, rental, user } from './open-outbox.ts'
+import { describe, expect, it } from 'vitest'
+import { hostile, type Outbox, rental, sharedOutbox, user } from './open-outbox.ts'
 
-let outbox: Outbox
+const outbox = sharedOutbox()
 const queue: Outbox['queue'] = (...call) => outbox.queue(...call)
-
-beforeAll(async () => {
-  outbox = await openOutbox()
-})
-afterAll(() => outbox[Symbol.asyncDispose]())
 
 describe('a change that does not fit is refused', () => {
   const cases: readonly { name: string; call: readonly unknown[]; says: string }[] = [

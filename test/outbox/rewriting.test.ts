@@ -1,18 +1,13 @@
 // Lost answers of an API that rewrites what it takes: nothing is made twice, and what is there is found.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createTestDatabase } from '../helpers/database.ts'
-import { newPerson, Planner } from './plans.ts'
+import { afterEach, describe, expect, it } from 'vitest'
+import { shared } from '../helpers/shared.ts'
+import { newPerson } from './plans.ts'
 import type { Loss, Rewriting } from './rewriting-api.ts'
-import { openRewritingRig, type RewritingRig, slotAt } from './rewriting-rig.ts'
+import { openRewritingRig, slotAt } from './rewriting-rig.ts'
 import { createRig } from './rig.ts'
 
-let rig: RewritingRig
-
-beforeAll(async () => {
-  rig = await openRewritingRig()
-})
-afterAll(() => rig[Symbol.asyncDispose]())
+const rig = shared(openRewritingRig)
 afterEach(async () => {
   Object.assign(rig.api, {
     rewriting: {},
@@ -207,10 +202,9 @@ describe('a user with a common name', () => {
 
 describe('lists that leave out what records are told by', () => {
   it('are completed by reading the new records: a lost rental is found by its reference', async () => {
-    await using database = await createTestDatabase()
-    await using short = await createRig({ databaseUrl: database.url, sandbox: { summary: true } })
-    short.sandbox.fault({ op: 'POST /v3/rentals', times: 1, respond: 'dropAfterEffect' })
-    const id = await short.queue('rental.create', {}, new Planner(short.sandbox).slot())
+    await using short = await createRig({ sandbox: { summary: true } })
+    short.once('POST /v3/rentals', 'dropAfterEffect')
+    const id = await short.queue('rental.create', {}, short.planner.slot())
     await short.push()
     expect(await short.change(id)).toMatchObject({ status: 'done' })
     expect(short.writes()).toHaveLength(1)

@@ -4,36 +4,22 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { freePermit, type Limiter, unlimited } from '../../src/api/admission/rate-limit.ts'
-import { retryChange } from '../../src/outbox/decisions.ts'
-import { createPusher } from '../../src/outbox/pusher.ts'
 import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { Planner } from './plans.ts'
-import { contextFor, createRig, type Rig } from './rig.ts'
+import { newPayment } from './plans.ts'
+import { sharedRig } from './rig.ts'
 
-let testDatabase: TestDatabase
-let rig: Rig
-let planner: Planner
+const rig = sharedRig()
 const partner = `partner_${randomUUID().slice(0, 8)}`
-beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  rig = await createRig({ databaseUrl: testDatabase.url })
-  planner = new Planner(rig.sandbox)
-  await sql(`create role ${partner} in role boat_mirror_enqueue`)
-})
-afterAll(async () => {
-  await sql(`drop role ${partner}`)
-  await rig[Symbol.asyncDispose]()
-  await testDatabase[Symbol.asyncDispose]()
-})
+beforeAll(() => sql(`create role ${partner} in role boat_mirror_enqueue`))
+afterAll(() => sql(`drop role ${partner}`))
 afterEach(() => rig.sandbox.clearFaults())
 
-const sql = (text: string, values: unknown[] = []) => testDatabase.pool.query(text, values)
+const sql = (text: string, values: unknown[] = []) => rig.database.pool.query(text, values)
 const orderLink = 'https://example.com/sent'
 
 /** Queues as the partner. */
 async function queueAsPartner(operation: string, target: object, body: object, options: object = {}): Promise<string> {
-  const client = await testDatabase.pool.connect()
+  const client = await rig.database.pool.connect()
   try {
     await client.query(`begin; set local role ${partner}`)
     const asked = [operation, ...[target, body, options].map((each) => JSON.stringify(each))]
@@ -61,26 +47,19 @@ async function pushWhile(waits: 'read' | 'write', meanwhile: () => Promise<unkno
     },
   }
   passedMs = 0
-  const { context, close } = contextFor(rig, { limiter, concurrency: 1, timeoutMs: 20_000 })
-  const pusher = createPusher({ ...context, clock: { now: () => new Date(Date.now() + passedMs) } })
-  try {
-    await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
-  } finally {
-    await pusher.close()
-    await close()
-  }
+  const clock = { now: () => new Date(Date.now() + passedMs) }
+  await rig.pushAs({ limiter, concurrency: 1, timeoutMs: 20_000, changes: { clock } })
 }
 const expireNow = (id: string) =>
   sql(`update outbox.queue set expires_at = clock_timestamp() - interval '1 ms' where id = $1`, [id])
-const writesTo = (rentalId: number) => rig.writes().filter(({ path }) => path === `/v3/rentals/${rentalId}`)
+const writesTo = (rentalId: number) => rig.writes(`/v3/rentals/${rentalId}`)
 
 describe('a change whose expires_at passes', () => {
   const ends = { status: 'expired', error: 'Not sent before its expires_at.', attempts: 0, sent_at: null }
 
   it('while the record is read is not sent, and blocks what refers to it', async () => {
-    const rentalId = planner.rental()
-    const payment = { currency: 'EUR', method: { id: 1 }, price: 10, reference: 'too late' }
-    const id = await rig.queue('rental_payment.add', { rentalId }, payment, { expires_at: soon() })
+    const rentalId = rig.planner.rental()
+    const id = await rig.queue('rental_payment.add', { rentalId }, newPayment('too late'), { expires_at: soon() })
     const paymentId = { change: Number(id) }
     const edit = await rig.queue('rental_payment.update', { rentalId, paymentId }, { price: 11 })
     rig.sandbox.resetRequests()
@@ -91,7 +70,7 @@ describe('a change whose expires_at passes', () => {
   })
 
   it('while the request waits for the rate limit is not sent', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const id = await rig.queue('rental.update', { rentalId }, { orderLink }, { expires_at: soon() })
     await pushWhile('write', async () => {
       expect((await rig.change(id)).sent_at).not.toBeNull() // it was marked in time
@@ -105,7 +84,7 @@ describe('a change whose expires_at passes', () => {
 
 describe('a change whose role', () => {
   it('may not queue it any more is not sent, until it may again', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     const id = await queueAsPartner('rental.update', { rentalId }, { orderLink })
     await pushWhile('read', () => sql(`revoke boat_mirror_enqueue from ${partner}`))
     expect(await rig.change(id)).toMatchObject({
@@ -115,13 +94,13 @@ describe('a change whose role', () => {
     })
     expect(writesTo(rentalId)).toEqual([])
     await sql(`grant boat_mirror_enqueue to ${partner}`)
-    await retryChange(rig.database, id)
+    await rig.decide('retry', id)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
   })
 
   it('sees the companies of other rentals only is not sent', async () => {
-    const rentalId = planner.rental()
+    const rentalId = rig.planner.rental()
     await rig.mirror('rentals', { id: rentalId })
     const id = await queueAsPartner('rental.update', { rentalId }, { orderLink })
     try {
@@ -134,7 +113,7 @@ describe('a change whose role', () => {
   })
 
   it('is dropped is held, and says so: it is sent when it was handed over to another, and nothing waits for it', async () => {
-    const [first, second] = [planner.rental(), planner.rental()]
+    const [first, second] = [rig.planner.rental(), rig.planner.rental()]
     const ids = [
       await queueAsPartner('rental.update', { rentalId: first }, { orderLink }),
       await queueAsPartner('rental.update', { rentalId: second }, { orderLink }),
@@ -157,7 +136,7 @@ describe('a change whose role', () => {
 })
 
 it('a change of a person who is erased meanwhile is not sent', async () => {
-  const userId = planner.user()
+  const userId = rig.planner.user()
   const id = await rig.queue('user.update', { userId }, { addressCity: 'Brest' })
   await pushWhile('read', () => sql(`insert into sync.erased (stream, key) values ('users', $1)`, [userId]))
   expect(await rig.change(id)).toMatchObject({ status: 'failed', error: `Not sent: user ${userId} is erased.` })
@@ -165,7 +144,7 @@ it('a change of a person who is erased meanwhile is not sent', async () => {
 })
 
 it('a change is not sent before an earlier one of the same rental that is queued again meanwhile', async () => {
-  const rentalId = planner.rental()
+  const rentalId = rig.planner.rental()
   const links = ['first', 'second'].map((name) => `https://example.com/${name}`)
   const [first, second] = [
     await rig.queue('rental.update', { rentalId }, { orderLink: links[0] }),
@@ -173,15 +152,15 @@ it('a change is not sent before an earlier one of the same rental that is queued
   ]
   await sql('select outbox.cancel($1)', [first])
   await pushWhile('read', () => sql('select outbox.retry($1)', [first]))
-  expect([(await rig.change(first)).status, (await rig.change(second)).status]).toEqual(['done', 'done'])
+  expect(await rig.statuses([first, second])).toEqual(['done', 'done'])
   expect(writesTo(rentalId).map(({ body }) => (body as { orderLink?: string }).orderLink)).toEqual(links)
 })
 
 it('a change is sent once when its expires_at passes after it left', async () => {
-  const rentalId = planner.rental()
-  rig.sandbox.fault({ op: 'PUT /v3/rentals/{rentalId}', times: 1, respond: 'dropAfterEffect' })
+  const rentalId = rig.planner.rental()
+  rig.once('PUT /v3/rentals/{rentalId}', 'dropAfterEffect')
   const id = await rig.queue('rental.update', { rentalId }, { orderLink }, { expires_at: soon() })
-  await rig.pusher.runOnce(AbortSignal.timeout(100_000))
+  await rig.runOnce()
   await expireNow(id)
   await rig.push()
   expect((await rig.change(id)).status).toBe('done')

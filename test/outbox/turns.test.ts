@@ -6,20 +6,18 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { claimChanges, releaseChange } from '../../src/outbox/claim.ts'
 import { markDispatched } from '../../src/outbox/dispatch.ts'
 import { saveOutboxLimit } from '../../src/outbox/inspect.ts'
-import { type Outbox, openOutbox } from './open-outbox.ts'
+import { sharedOutbox } from './open-outbox.ts'
 
-let outbox: Outbox
+const outbox = sharedOutbox()
 const suffix = randomUUID().slice(0, 8)
 const [ann, ben, cyd] = [`ann_${suffix}`, `ben_${suffix}`, `cyd_${suffix}`] as const
 beforeAll(async () => {
-  outbox = await openOutbox()
   for (const role of [ann, ben, cyd])
     await outbox.database.pool.query(`create role ${role} login; grant boat_mirror_enqueue to ${role}`)
 })
 afterAll(async () => {
   for (const role of [ann, ben, cyd])
     await outbox.database.pool.query(`drop owned by ${role} cascade; drop role ${role}`)
-  await outbox[Symbol.asyncDispose]()
 })
 beforeEach(() => outbox.empty())
 afterEach(() => saveOutboxLimit(outbox.database.pool, null))

@@ -1,45 +1,22 @@
 // What an update does not mean to change is upstream afterwards as it was before, to the last character and digit.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { BodyField, WriteDef } from '../../src/catalog/types.ts'
 import { writeNamed, writes } from '../../src/catalog/writes.ts'
-import { type Database, openDatabase } from '../../src/database/database.ts'
-import { createLogger } from '../../src/log.ts'
-import { readBackFrom, resolveChange, retryChange } from '../../src/outbox/decisions.ts'
-import { type ChangeInfo, findChange } from '../../src/outbox/inspect.ts'
+import type { ChangeInfo } from '../../src/outbox/inspect.ts'
 import { previewChanges } from '../../src/outbox/preview.ts'
-import { createPusher, type Pusher } from '../../src/outbox/pusher.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { canonical, type RawApi, startRawApi } from './raw-api.ts'
-import { contextFor } from './rig.ts'
+import { shared } from '../helpers/shared.ts'
+import { canonical, startRawApi } from './raw-api.ts'
+import { sharedRig } from './rig.ts'
 
 // Each case is a change that goes out and is read back.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
-let testDatabase: TestDatabase
-let database: Database
-let api: RawApi
-let opened: ReturnType<typeof contextFor>
-let pusher: Pusher
+const api = shared(startRawApi)
+const rig = sharedRig({ front: async () => ({ url: api.url, [Symbol.asyncDispose]: async () => {} }) })
 let lastId = 0
-
-beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  api = await startRawApi()
-  const log = createLogger('silent')
-  database = openDatabase({ url: testDatabase.url, applicationName: 'exact test', max: 10, log })
-  opened = contextFor({ database, sandbox: api })
-  pusher = createPusher(opened.context)
-})
-afterAll(async () => {
-  await pusher.close()
-  await opened.close()
-  await database.close()
-  await api[Symbol.asyncDispose]()
-  await testDatabase[Symbol.asyncDispose]()
-})
 
 type Place = {
   readonly write: WriteDef
@@ -57,21 +34,12 @@ function placeOf(operation: string): Place {
   return { write, target, path, id }
 }
 
-async function queue({ write, target }: Place, body: object, options: object | string = {}): Promise<string> {
-  const { rows } = await database.pool.query<{ id: string }>('select outbox.enqueue($1, $2, $3, $4) as id', [
-    write.operation,
-    JSON.stringify(target),
-    JSON.stringify(body),
-    typeof options === 'string' ? options : JSON.stringify(options),
-  ])
-  return String(rows[0]?.id)
-}
+const queue = ({ write, target }: Place, body: object, options: object | string = {}): Promise<string> =>
+  rig.queue(write.operation, target, body, options)
 
 async function push(id: string): Promise<ChangeInfo> {
-  await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
-  const found = await findChange(database.pool, id)
-  if (found === null) throw new Error(`There is no change ${id}.`)
-  return found
+  await rig.push()
+  return await rig.change(id)
 }
 
 const withText = (place: Place, members: string): string => `{"id":${place.id},${members}}`
@@ -217,7 +185,7 @@ describe('bytes that are none of the character set', () => {
     expect(api.puts.length).toBe(puts)
 
     api.show(place.path, withText(place, '"firstName":"Ann","lastName":"Marché"'))
-    await retryChange(database, id)
+    await rig.decide('retry', id)
     expect(await push(id)).toMatchObject({ status: 'done', warning: null })
     expect(api.member(place.path, 'lastName')).toBe('"Marché"')
   })
@@ -279,7 +247,7 @@ describe('what people see of a change', () => {
     const place = placeOf('user.update')
     api.show(place.path, withText(place, '"firstName":"Ann","lastName":"a\\u0000\\ud800b"'))
     const id = await queue(place, { firstName: 'Anne' })
-    const [preview] = await previewChanges(opened.context, 10, AbortSignal.timeout(100_000))
+    const [preview] = await previewChanges(rig.context, 10, AbortSignal.timeout(100_000))
     expect(preview?.body).toEqual({ firstName: 'Anne', lastName: 'a\ufffd\ufffdb' })
     const change = await push(id)
     expect(change.request).toMatchObject({ body: { firstName: 'Anne', lastName: 'a\ufffd\ufffdb' } })
@@ -302,7 +270,7 @@ describe('a price', () => {
     api.show(place.path, withText(place, '"rentalPrice":12345678901234567890.10'))
     const id = await queue(place, { rentalPrice: 5 }, { base: { rentalPrice: 4 } })
     expect((await push(id)).status).toBe('conflict')
-    await resolveChange(database, { what: 'local', id: id }, readBackFrom(opened.context, AbortSignal.timeout(100_000)))
+    await rig.decide('local', id)
     expect((await push(id)).status).toBe('done')
     expect(api.member(place.path, 'rentalPrice')).toBe('5')
   })

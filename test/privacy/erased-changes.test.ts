@@ -1,46 +1,35 @@
 // Changes about an erased person: none is queued, none that is open is sent, and of those that were sent the outcome
 // alone is kept.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { resolveChange, retryChange } from '../../src/outbox/decisions.ts'
-import { openPrivacy } from '../../src/privacy/privacy.ts'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { keepsAll } from '../../src/privacy/rules.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { createRig, type Rig } from '../outbox/rig.ts'
+import { sharedRig } from '../outbox/rig.ts'
 import { marker, tablesWith } from './markers.ts'
 
-let testDatabase: TestDatabase
-let rig: Rig
+const rig = sharedRig({ sandbox: { size: 20 }, privacy: keepsAll })
 let userIds: number[] = []
 let userId = 0
 
-beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  const privacy = await openPrivacy(testDatabase.pool, keepsAll)
-  rig = await createRig({ databaseUrl: testDatabase.url, sandbox: { size: 20 }, privacy })
-  userIds = (rig.sandbox.truth({ only: ['users'] }).users ?? []).map((row) => Number(row.key.id))
+beforeAll(() => {
+  userIds = rig.rows('users').map((row) => Number(row.key.id))
 })
 beforeEach(async () => {
   // A process that meets an erasure it does not know of returns its change for a second: let it know those of earlier tests.
-  await rig.context.privacy?.assertCurrent(testDatabase.pool).catch(() => undefined)
+  await rig.context.privacy?.assertCurrent(rig.database.pool).catch(() => undefined)
   userId = userIds.pop() ?? 0
   await rig.mirror('users', { id: userId })
-})
-afterAll(async () => {
-  await rig?.[Symbol.asyncDispose]()
-  await testDatabase?.[Symbol.asyncDispose]()
 })
 
 /** As an operator or a restore does it; the row in the mirror is left to the next start. */
 const erase = (stream = 'users', key = String(userId)): Promise<unknown> =>
-  testDatabase.pool.query('insert into sync.erased (stream, key) values ($1, $2)', [stream, key])
+  rig.database.pool.query('insert into sync.erased (stream, key) values ($1, $2)', [stream, key])
 const update = (body: object = { lastName: `${marker} wish` }, options: object = {}): Promise<string> =>
   rig.queue('user.update', { userId }, body, options)
 const upstream = (set: object): unknown =>
   rig.sandbox.mutate([{ record: 'users', op: 'update', id: userId, set: { ...set } }])
 const unerase = { code: '22023', message: expect.stringMatching(/ is erased, .* boat-mirror privacy unerase \d+\./) }
 /** What the outbox holds of the person. */
-const inOutbox = async (): Promise<number> => (await tablesWith(testDatabase.pool, marker))['outbox.queue'] ?? 0
+const inOutbox = async (): Promise<number> => (await tablesWith(rig.database.pool, marker))['outbox.queue'] ?? 0
 
 /** A change whose fields others changed meanwhile. */
 async function inConflict(): Promise<string> {
@@ -53,7 +42,7 @@ async function inConflict(): Promise<string> {
 
 describe('a new change', () => {
   it('of the user, their documents, or that assigns the user, is refused with the way to undo the erasure', async () => {
-    const rental = (rig.sandbox.truth({ only: ['rentals'] }).rentals ?? [])[0]?.key.id
+    const rental = rig.rows('rentals')[0]?.key.id
     const made = await rig.queue(
       'user.create',
       {},
@@ -73,9 +62,9 @@ describe('a new change', () => {
   })
 
   it('of a crew member is refused where that member is erased; others of the rental are free', async () => {
-    const [one, other] = (rig.sandbox.truth({ only: ['rental_crew_members'] }).rental_crew_members ?? []).map(
-      ({ key }) => ({ rentalId: Number(key.rental_id), crewMemberId: Number(key.id) }),
-    )
+    const [one, other] = rig
+      .rows('rental_crew_members')
+      .map(({ key }) => ({ rentalId: Number(key.rental_id), crewMemberId: Number(key.id) }))
     await erase('rental_crew_members', JSON.stringify([String(one?.rentalId), String(one?.crewMemberId)]))
     await expect(rig.queue('rental_crew_member.update', one ?? {}, { firstName: marker })).rejects.toMatchObject({
       code: '22023',
@@ -93,10 +82,10 @@ describe('an open change', () => {
     await erase()
     expect(await rig.change(id)).toMatchObject({ status: 'canceled', error: `Canceled: user ${userId} is erased.` })
     expect(await inOutbox()).toBe(0)
-    await expect(retryChange(rig.database, id)).rejects.toThrow(`privacy unerase ${userId}`)
+    await expect(rig.decide('retry', id)).rejects.toThrow(`privacy unerase ${userId}`)
     // Nothing is left to send when that is undone.
-    await testDatabase.pool.query('delete from sync.erased where key = $1', [userId])
-    await retryChange(rig.database, id)
+    await rig.database.pool.query('delete from sync.erased where key = $1', [userId])
+    await rig.decide('retry', id)
     await rig.push()
     expect(await rig.change(id)).toMatchObject({ status: 'failed', error: expect.stringContaining('Queue it again') })
   })
@@ -107,11 +96,11 @@ describe('an open change', () => {
     await erase()
     expect(await rig.change(id)).toMatchObject({ status: 'canceled' })
     expect(await inOutbox()).toBe(0)
-    await expect(resolveChange(rig.database, { what: 'local', id }, rig.readBack)).rejects.toThrow('canceled')
+    await expect(rig.decide('local', id)).rejects.toThrow('canceled')
   })
 
   it('that was queued beside the erasure, unseen by it, leaves nothing when it ends in conflict', async () => {
-    const caller = await testDatabase.pool.connect()
+    const caller = await rig.database.pool.connect()
     await caller.query('begin')
     const { rows } = await caller.query('select outbox.enqueue($1, $2, $3, $4)::text as id', [
       ...['user.update', { userId }, { email: `ours@${marker}.example` }, { base: { email: 'base@b.example' } }],
@@ -126,10 +115,10 @@ describe('an open change', () => {
   })
 
   it('whose answer was lost is verified, and keeps its outcome alone', async () => {
-    rig.sandbox.fault({ op: 'PUT /v3/users/{userId}', times: 1, respond: 'dropAfterEffect' })
+    rig.once('PUT /v3/users/{userId}', 'dropAfterEffect')
     rig.sandbox.fault({ op: 'GET /v3/users/{userId}', after: 1, times: 1, respond: { status: 503 } })
     const id = await update()
-    await rig.pusher.runOnce(new AbortController().signal)
+    await rig.runOnce()
     expect(await rig.change(id)).toMatchObject({ status: 'sending' })
     await erase()
     await rig.push()
@@ -139,18 +128,18 @@ describe('an open change', () => {
 
   it('of unknown fate keeps its state alone; it may be said that it took effect, but not be sent again', async () => {
     const id = await update({ lastName: `${marker} a` })
-    await testDatabase.pool.query(
+    await rig.database.pool.query(
       `update outbox.queue set status = 'unknown', settled_at = now(), sent_at = now(), proof = $2, response = $2, request = $2 where id = $1`,
       [id, { body: { lastName: marker } }],
     )
     await erase()
     expect(await rig.change(id)).toMatchObject({ status: 'unknown', body: null })
     expect(await inOutbox()).toBe(0)
-    await expect(resolveChange(rig.database, { what: 'did_not', id }, rig.readBack)).rejects.toThrow('privacy unerase')
+    await expect(rig.decide('did_not', id)).rejects.toThrow('privacy unerase')
     upstream({ lastName: `${marker} b` })
     // This process learns of the erasure first.
-    await expect(rig.context.privacy?.assertCurrent(testDatabase.pool)).rejects.toThrow('erased persons changed')
-    await resolveChange(rig.database, { what: 'took_effect', id }, rig.readBack)
+    await expect(rig.context.privacy?.assertCurrent(rig.database.pool)).rejects.toThrow('erased persons changed')
+    await rig.decide('took_effect', id)
     expect(await rig.change(id)).toMatchObject({ status: 'done' })
     expect(await inOutbox()).toBe(0)
   })

@@ -2,16 +2,12 @@
 // that was not meant, and no value is left in the outbox once a change is settled.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { mirrorErasures } from '../../src/mirror/erasures.ts'
-import { cancelChange, resolveChange, retryChange } from '../../src/outbox/decisions.ts'
 import type { Erasure } from '../../src/privacy/apply.ts'
-import { openPrivacy } from '../../src/privacy/privacy.ts'
 import { type Action, privacySettings } from '../../src/privacy/rules.ts'
-import { claimPrivacy } from '../../src/privacy/stored.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { createRig, type Rig } from '../outbox/rig.ts'
+import { sharedRig } from '../outbox/rig.ts'
 import { marker, tablesWith } from './markers.ts'
 
 const key = 'a key for tests, and nothing else'
@@ -40,23 +36,13 @@ const modes: readonly { name: string; mode: Action; columns: Record<string, Acti
 ]
 
 describe.each(modes)('with personal data: $name', ({ name, mode, columns, key }) => {
-  let testDatabase: TestDatabase
-  let rig: Rig
+  const privacy = privacySettings({ personalData: mode, personalDataKey: key, privacy: columns })
+  const rig = sharedRig({ sandbox: { size: 40 }, privacy })
   let userIds: number[] = []
   let userId = 0
-
-  beforeAll(async () => {
-    testDatabase = await createTestDatabase()
-    const settings = privacySettings({ personalData: mode, personalDataKey: key, privacy: columns })
-    await claimPrivacy(testDatabase.pool, settings)
-    const privacy = await openPrivacy(testDatabase.pool, settings)
-    rig = await createRig({ databaseUrl: testDatabase.url, sandbox: { size: 40 }, privacy })
-    countries = (rig.sandbox.truth({ only: ['countries'] }).countries ?? []).map(({ key: { code } }) => String(code))
-    userIds = (rig.sandbox.truth({ only: ['users'] }).users ?? []).map((row) => Number(row.key.id))
-  })
-  afterAll(async () => {
-    await rig?.[Symbol.asyncDispose]()
-    await testDatabase?.[Symbol.asyncDispose]()
+  beforeAll(() => {
+    countries = rig.rows('countries').map(({ key: { code } }) => String(code))
+    userIds = rig.rows('users').map((row) => Number(row.key.id))
   })
 
   /** Another user, with values of their own, as a sync mirrors them. */
@@ -65,7 +51,7 @@ describe.each(modes)('with personal data: $name', ({ name, mode, columns, key })
     upstream(Object.fromEntries(fields.map((field, index) => [field, fresh(field, n + index)])))
     upstream({ nationality: { code: countries[0] } })
     await rig.mirror('users', { id: userId })
-    if (name.includes('erased')) await testDatabase.pool.query(erase(`t.id = ${userId}`))
+    if (name.includes('erased')) await rig.database.pool.query(erase(`t.id = ${userId}`))
   }
   const upstream = (set: Record<string, unknown>): unknown =>
     rig.sandbox.mutate([{ record: 'users', op: 'update', id: userId, set }])
@@ -82,7 +68,7 @@ describe.each(modes)('with personal data: $name', ({ name, mode, columns, key })
     )
   /** What a partner reads from the mirror, as a body would hold it. */
   async function shown(): Promise<Record<Field, unknown>> {
-    const { rows } = await testDatabase.pool.query(
+    const { rows } = await rig.database.pool.query(
       `select first_name as "firstName", last_name as "lastName", email, birth_date::text as "birthDate", address_city as "addressCity",
          case when address_country_code is not null then jsonb_build_object('code', address_country_code) end as "addressCountry",
          jsonb_build_object('code', language_code) as language from mirror.users where id = $1`,
@@ -129,11 +115,11 @@ describe.each(modes)('with personal data: $name', ({ name, mode, columns, key })
       }),
       { numRuns: runsOf(8), endOnFailure: true, examples: [[['language'], ['firstName'], ['language']]] },
     )
-    const { rows } = await testDatabase.pool.query(
+    const { rows } = await rig.database.pool.query(
       'select count(*)::int as open from outbox.queue where settled_at is null',
     )
     expect(rows).toEqual([{ open: 0 }])
-    if (mode !== 'keep') expect(await tablesWith(testDatabase.pool, marker)).toEqual({})
+    if (mode !== 'keep') expect(await tablesWith(rig.database.pool, marker)).toEqual({})
   })
 
   it('a change by others to the same field is a conflict, whose sides are no values, and local goes over it', async () => {
@@ -146,14 +132,14 @@ describe.each(modes)('with personal data: $name', ({ name, mode, columns, key })
     const { status, conflict, request } = await rig.change(id)
     expect({ status, fields: Object.keys(conflict ?? {}) }).toEqual({ status: 'conflict', fields: ['email'] })
     if (mode !== 'keep') expect(JSON.stringify({ conflict, request })).not.toContain(marker)
-    await resolveChange(rig.database, { what: 'local', id: id }, rig.readBack)
+    await rig.decide('local', id)
     await rig.push()
     expect(truth()).toMatchObject({ email, addressCity: `${marker} city` })
   })
 
   it('an answer that is lost is looked for, and the change ends as done', async () => {
     await nextUser(600)
-    rig.sandbox.fault({ op: 'PUT /v3/users/{userId}', times: 1, respond: 'dropAfterEffect' })
+    rig.once('PUT /v3/users/{userId}', 'dropAfterEffect')
     const id = await update({ lastName: `${marker} lost` })
     await rig.push()
     expect(await rig.change(id), JSON.stringify(await rig.change(id))).toMatchObject({ status: 'done' })
@@ -162,20 +148,20 @@ describe.each(modes)('with personal data: $name', ({ name, mode, columns, key })
 
   it('an answer that is lost is not taken for no effect where others have changed the field, with a key or without', async () => {
     await nextUser(650)
-    rig.sandbox.fault({ op: 'PUT /v3/users/{userId}', times: 1, respond: 'dropAfterEffect' })
+    rig.once('PUT /v3/users/{userId}', 'dropAfterEffect')
     rig.sandbox.fault({ op: 'GET /v3/users/{userId}', after: 1, respond: 'reset' })
     const id = await update({ email: `${marker}.ours@example.com` })
-    await rig.pusher.runOnce(AbortSignal.timeout(100_000))
-    const { rows } = await testDatabase.pool.query('select proof::text from outbox.queue where id = $1', [id])
+    await rig.runOnce()
+    const { rows } = await rig.database.pool.query('select proof::text from outbox.queue where id = $1', [id])
     expect(rows[0]?.proof).toContain(`${marker}.ours@example.com`)
     upstream({ email: `${marker}.theirs@example.com` })
     rig.sandbox.clearFaults()
     await rig.push()
     expect(await rig.change(id)).toMatchObject({ status: 'unknown' })
     expect(truth()).toMatchObject({ email: `${marker}.theirs@example.com` })
-    await resolveChange(rig.database, { what: 'took_effect', id }, rig.readBack)
+    await rig.decide('took_effect', id)
     await rig.push()
-    if (mode !== 'keep') expect(await tablesWith(testDatabase.pool, `${marker}.ours`)).toEqual({})
+    if (mode !== 'keep') expect(await tablesWith(rig.database.pool, `${marker}.ours`)).toEqual({})
   })
 
   it('an expired change keeps no evidence of an attempt', async () => {
@@ -187,7 +173,7 @@ describe.each(modes)('with personal data: $name', ({ name, mode, columns, key })
     )
     await rig.push()
     expect(await rig.change(id)).toMatchObject({ status: 'expired' })
-    const { rows } = await testDatabase.pool.query('select proof from outbox.queue where id = $1', [id])
+    const { rows } = await rig.database.pool.query('select proof from outbox.queue where id = $1', [id])
     expect(rows).toEqual([{ proof: null }])
   })
 
@@ -217,17 +203,17 @@ describe.each(modes)('with personal data: $name', ({ name, mode, columns, key })
     userId = Number((await rig.change(made)).result?.id)
     expect(codes(truth())).toEqual(codes(person))
     expect(await rig.queue('user.create', {}, person, { reference: `new-${mode}` })).toBe(made)
-    if (mode !== 'keep') expect(await tablesWith(testDatabase.pool, marker)).toEqual({})
+    if (mode !== 'keep') expect(await tablesWith(rig.database.pool, marker)).toEqual({})
   })
 
   it('a canceled change keeps no value, and is not sent again without them', async () => {
     await nextUser(800)
     const id = await update({ lastName: `${marker} canceled`, email: `${marker}@x.example` })
-    await cancelChange(rig.database, id)
+    await rig.decide('cancel', id)
     await rig.push()
     const before = truth()
     if (mode !== 'keep') expect(JSON.stringify(await rig.change(id))).not.toContain(marker)
-    await retryChange(rig.database, id)
+    await rig.decide('retry', id)
     await rig.push()
     const { status, error } = await rig.change(id)
     if (mode === 'keep' && Object.keys(columns).length === 0) expect(status).toBe('done')

@@ -5,9 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
-import { openPrivacy, privacyOf } from '../../src/privacy/privacy.ts'
 import { type Action, privacySettings } from '../../src/privacy/rules.ts'
-import { claimPrivacy } from '../../src/privacy/stored.ts'
 import { recordTag } from '../../src/serve/rights.ts'
 import { runsOf } from '../helpers/extent.ts'
 import { openWrites, type WritesRig, withoutHashes } from './writes-rig.ts'
@@ -24,15 +22,7 @@ for (const mode of modes)
     const mirrored = updates.filter(({ stream }) => mode !== 'drop' || streamNamed(stream).document !== true)
     let served: WritesRig
     beforeAll(async () => {
-      const settings = settingsOf(mode)
-      served = await openWrites({
-        privacy: privacyOf(settings, { generation: '1', erased: { users: new Set(), crew: new Set() } }),
-        env: { MIRROR_DOCUMENTS: 'on' },
-        prepare: async (database) => {
-          await claimPrivacy(database.pool, settings)
-          await openPrivacy(database.pool, settings)
-        },
-      })
+      served = await openWrites({ privacy: settingsOf(mode), env: { MIRROR_DOCUMENTS: 'on' } })
     })
     afterAll(() => served[Symbol.asyncDispose]())
 

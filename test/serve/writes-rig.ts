@@ -8,7 +8,6 @@ import { isRepeatable } from '../../src/database/sql-states.ts'
 import { createLogger } from '../../src/log.ts'
 import type { Caller } from '../../src/serve/types.ts'
 import { registerWrites } from '../../src/serve/writes/routes.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createRig, type Rig, type RigOptions } from '../outbox/rig.ts'
 
 const plain = { role: null, companies: null, personal: true, write: true, tagKey: 'any' } as const
@@ -58,8 +57,6 @@ export type WritesRig = AsyncDisposable & {
 type Options = Omit<RigOptions, 'databaseUrl'> & {
   readonly waitMs?: number
   readonly listens?: boolean
-  /** Runs before anything is pushed. */
-  readonly prepare?: (database: TestDatabase) => Promise<void>
 }
 
 /** Sends a request as a program with nothing but `fetch` does. @throws TypeError where the answer is lost */
@@ -98,22 +95,15 @@ function pushing({ pusher }: Pick<Rig, 'pusher'>): () => Promise<void> {
 }
 
 /** Opens database, sandbox, outbox and server, and pushes. */
-export async function openWrites({
-  waitMs = 100_000,
-  listens = true,
-  prepare,
-  ...options
-}: Options = {}): Promise<WritesRig> {
-  const testDatabase = await createTestDatabase()
-  await prepare?.(testDatabase)
-  const rig = await createRig({ databaseUrl: testDatabase.url, timeoutMs: 10_000, ...options })
+export async function openWrites({ waitMs = 100_000, listens = true, ...options }: Options = {}): Promise<WritesRig> {
+  const rig = await createRig({ timeoutMs: 10_000, ...options })
   const known: Record<string, Caller> = { ...callers }
   const app = Fastify({ forceCloseConnections: true })
   registerWrites(app, {
     database: rig.database,
-    listenUrl: listens ? testDatabase.url : null,
+    listenUrl: listens ? rig.databaseUrl : null,
     log: createLogger('silent'),
-    privacy: options.privacy,
+    privacy: rig.context.privacy,
     waitMs,
     callerOf: async ({ headers }) => {
       const caller = known[(headers.authorization ?? '').replace('Bearer ', '')]
@@ -131,7 +121,7 @@ export async function openWrites({
   }
   return {
     rig,
-    databaseUrl: testDatabase.url,
+    databaseUrl: rig.databaseUrl,
     url,
     callers: known,
     send: (request) => sendTo(request.via ?? url, request),
@@ -143,7 +133,6 @@ export async function openWrites({
       await app.close()
       await pause()
       await rig[Symbol.asyncDispose]()
-      await testDatabase[Symbol.asyncDispose]()
     },
   }
 }

@@ -2,7 +2,6 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { pruneHistory } from '../../src/mirror/history.ts'
-import { resolveChange } from '../../src/outbox/decisions.ts'
 import { Planner } from '../outbox/plans.ts'
 import { type Got, openWrites, type WritesRig } from './writes-rig.ts'
 
@@ -121,7 +120,7 @@ describe('a change whose fate is not known', () => {
     expect(posts).toHaveLength(1)
     expect((await stateAt(first)).json).toMatchObject({ state: 'unknown', answer: null })
     const { change } = first.json as { change: string }
-    await resolveChange(served.rig.database, { what: 'did_not', id: change }, served.rig.readBack)
+    await served.rig.decide('did_not', change)
     await expect
       .poll(async () => (await stateAt(first)).json)
       .toMatchObject({

@@ -8,7 +8,6 @@ import { describe, expect, it, vi } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
 import { isObject, type Json, type JsonObject, stringifyJson } from '../../src/api/wire/json.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
-import { resolveChange } from '../../src/outbox/decisions.ts'
 import { updateBody } from '../../src/outbox/kinds/update.ts'
 import { readValue } from '../../src/outbox/values.ts'
 import { migrate, migrationStatus } from '../../src/schema/migrate.ts'
@@ -185,7 +184,7 @@ describe.skipIf(psql === undefined)('deploy/upgrade-to-baseline.sql', () => {
     await rig.push()
     expect(await statuses()).toEqual(['done', 'done', 'done', 'unknown', 'queued'])
     expect([...linksSent(rig)].sort()).toEqual(['lost', 'queued', 'taken'])
-    await resolveChange(rig.database, { what: 'took_effect', id: undecided }, rig.readBack)
+    await rig.decide('took_effect', undecided)
     await rig.push()
     expect(await statuses()).toEqual(['done', 'done', 'done', 'done', 'done'])
     expect([...linksSent(rig)].sort()).toEqual(['behind it', 'lost', 'queued', 'taken'])
