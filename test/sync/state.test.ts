@@ -289,7 +289,7 @@ describe('pins', () => {
     expect(await known()).toEqual([undefined, undefined])
     await profile.found(pageBase, '', 0)
     expect(await known()).toEqual([0, 0])
-    expect(await listDetected(pool)).toMatchObject([
+    expect(await listDetected(pool, 'page_base')).toMatchObject([
       { key: 'page_base', value: 0, contradiction: 'Page 0 had records.' },
     ])
   })
