@@ -1,5 +1,5 @@
-// Calls of the API, added up in memory: by minute for sync.traffic (rate, errors and latency of the last hours, every two
-// seconds), and by endpoint for sync.endpoints (every second). Workers and one-off commands share both tables.
+// Calls of the API, added up by Postgres: by minute in sync.traffic (rate, errors and latency of the last hours, every two
+// seconds), and by endpoint in sync.endpoints (every second). Workers and one-off commands share both tables.
 
 import { sql } from 'kysely'
 import { on, type Queryable } from '../../database/sql.ts'
@@ -14,78 +14,58 @@ type Recorder<Call = CallRecord> = {
   flush(): Promise<void>
 }
 
-type RecorderOptions<Call, Sum> = {
+type RecorderOptions<Call> = {
   readonly everyMs: number
-  readonly keyOf: (call: Call) => string
-  readonly add: (before: Sum | undefined, call: Call) => Sum
-  /** Writes sums; those that come meanwhile are in `pending`. Must not reject. */
-  readonly write: (sums: ReadonlyMap<string, Sum>, pending: Map<string, Sum>) => Promise<void>
+  /** Writes calls. Must not reject. @returns those to write again, with the next ones */
+  readonly write: (calls: readonly Call[]) => Promise<readonly Call[]>
 }
 
-/** Adds calls up, and writes the sums a while after the first of them. */
-function createRecorder<Call, Sum>({ everyMs, keyOf, add, write }: RecorderOptions<Call, Sum>): Recorder<Call> {
-  const pending = new Map<string, Sum>()
+/** So many calls are kept at most while they cannot be written; the oldest are dropped. */
+const mostKept = 50_000
+
+/** Gathers calls, and writes them a while after the first of them. */
+function createRecorder<Call>({ everyMs, write }: RecorderOptions<Call>): Recorder<Call> {
+  let pending: Call[] = []
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
   const flush = (): Promise<void> => {
     clearTimeout(timer)
     timer = undefined
-    writing = writing.then(() => {
-      const taken = new Map(pending)
-      pending.clear()
-      return write(taken, pending)
+    writing = writing.then(async () => {
+      const taken = pending
+      pending = []
+      const left = taken.length === 0 ? [] : await write(taken)
+      if (left.length > 0) pending = [...left, ...pending].slice(-mostKept)
     })
     return writing
   }
   return {
     record: (call) => {
-      pending.set(keyOf(call), add(pending.get(keyOf(call)), call))
+      pending.push(call)
       timer ??= setTimeout(flush, everyMs).unref()
     },
     flush,
   }
 }
 
-/** Calls of one endpoint in one minute. */
-type TrafficSum = {
-  /** Beginning of the minute. */
-  readonly minute: Date
-  readonly endpoint: string
-  readonly calls: number
-  readonly failures: number
-  readonly throttled: number
-  readonly totalMs: number
-  readonly slowestMs: number
-}
-
-const minuteMs = 60_000
-
-/** Adds a call to the sum of its minute. Pure. */
-function addToSum(before: TrafficSum | undefined, call: CallRecord): TrafficSum {
-  return {
-    minute: new Date(Math.floor(call.startedAt.getTime() / minuteMs) * minuteMs),
-    endpoint: call.endpoint,
-    calls: (before?.calls ?? 0) + 1,
-    failures: (before?.failures ?? 0) + (isFailure(call) ? 1 : 0),
-    throttled: (before?.throttled ?? 0) + (call.status === 429 ? 1 : 0),
-    totalMs: (before?.totalMs ?? 0) + call.ms,
-    slowestMs: Math.max(before?.slowestMs ?? 0, call.ms),
-  }
-}
-
-const sumKey = (call: CallRecord): string => `${Math.floor(call.startedAt.getTime() / minuteMs)} ${call.endpoint}`
-
-/** Adds sums to the table, locking in the order of its key. */
-async function saveSums(db: Queryable, sums: readonly TrafficSum[]): Promise<void> {
-  const of = <K extends keyof TrafficSum>(name: K): TrafficSum[K][] => sums.map((sum) => sum[name])
+/** Adds calls to the table, locking in the order of its key. */
+async function saveTraffic(db: Queryable, calls: readonly CallRecord[]): Promise<void> {
   await db.query(
     `insert into sync.traffic as t (minute, endpoint, calls, failures, throttled, total_ms, slowest_ms)
-     select * from unnest($1::timestamptz[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::float8[], $7::float8[])
-       as g(minute, endpoint, calls, failures, throttled, total_ms, slowest_ms) order by 1, 2
+     select date_trunc('minute', at, 'UTC'), endpoint, count(*), count(*) filter (where failed),
+       count(*) filter (where status = 429), sum(ms), max(ms)
+     from unnest($1::text[], $2::timestamptz[], $3::int[], $4::boolean[], $5::float8[])
+       as g(endpoint, at, status, failed, ms) group by 1, 2 order by 1, 2
      on conflict (minute, endpoint) do update set calls = t.calls + excluded.calls,
        failures = t.failures + excluded.failures, throttled = t.throttled + excluded.throttled,
        total_ms = t.total_ms + excluded.total_ms, slowest_ms = greatest(t.slowest_ms, excluded.slowest_ms)`,
-    [of('minute'), of('endpoint'), of('calls'), of('failures'), of('throttled'), of('totalMs'), of('slowestMs')],
+    [
+      calls.map(({ endpoint }) => endpoint),
+      calls.map(({ startedAt }) => startedAt),
+      calls.map(({ status }) => status),
+      calls.map(isFailure),
+      calls.map(({ ms }) => ms),
+    ],
   )
 }
 
@@ -100,17 +80,18 @@ const forgetEveryMs = 3_600_000
 /** Counts calls by minute. Counts that cannot be written are missing from the plots, which are pictures, not accounts. */
 export function createTrafficRecorder(db: Queryable, log: Logger): Recorder {
   let forgotAt = Number.NEGATIVE_INFINITY
-  return createRecorder<CallRecord, TrafficSum>({
-    ...{ everyMs: trafficMs, keyOf: sumKey, add: addToSum },
-    write: async (sums) => {
+  return createRecorder<CallRecord>({
+    everyMs: trafficMs,
+    write: async (calls) => {
       try {
-        if (sums.size > 0) await saveSums(db, [...sums.values()])
-        if (performance.now() - forgotAt <= forgetEveryMs) return
+        await saveTraffic(db, calls)
+        if (performance.now() - forgotAt <= forgetEveryMs) return []
         forgotAt = performance.now()
         await forgetOld(db)
       } catch (error) {
         log.debug({ event: 'traffic_not_written', reason: messageOf(error) })
       }
+      return []
     },
   })
 }
@@ -127,57 +108,24 @@ export const isFailure = ({
 /** What is needed of a call to count it. */
 type EndpointCall = Pick<CallRecord, 'endpoint' | 'status' | 'startedAt'> & { readonly error: Error | null }
 
-/** Calls of one endpoint, added up. */
-type EndpointStats = {
-  readonly calls: number
-  readonly failures: number
-  readonly lastStatus: number | null
-  /** When the calls in a row that had this status began, of these. */
-  readonly lastStatusSince: Date
-  /** All of these calls had this status: those before them may have had it, too. */
-  readonly isOneStatus: boolean
-  readonly lastCalledAt: Date
-  readonly lastError: string | null
-}
-
-/** Adds one call to what is known of its endpoint. The latest call says status and error. */
-function addCall(before: EndpointStats | undefined, call: EndpointCall): EndpointStats {
-  const failed = isFailure(call)
-  const one: EndpointStats = {
-    calls: 1,
-    failures: failed ? 1 : 0,
-    lastStatus: call.status,
-    lastStatusSince: call.startedAt,
-    isOneStatus: true,
-    lastCalledAt: call.startedAt,
-    lastError: failed && call.error !== null ? messageOf(call.error) : null,
-  }
-  return addStats(before, one)
-}
-
-/** Puts two sums of one endpoint together. */
-function addStats(a: EndpointStats | undefined, b: EndpointStats): EndpointStats {
-  if (a === undefined) return b
-  const [earlier, latest] = a.lastCalledAt > b.lastCalledAt ? [b, a] : [a, b]
-  const goesOn = latest.isOneStatus && earlier.lastStatus === latest.lastStatus
-  return {
-    ...latest,
-    lastStatusSince: goesOn ? earlier.lastStatusSince : latest.lastStatusSince,
-    isOneStatus: goesOn && earlier.isOneStatus,
-    calls: a.calls + b.calls,
-    failures: a.failures + b.failures,
-  }
-}
-
-/** Adds sums to the rows of sync.endpoints, locked in the order of their names; other endpoints (writes) have no row. */
-async function flushEndpointStats(db: Queryable, stats: ReadonlyMap<string, EndpointStats>): Promise<void> {
-  if (stats.size === 0) return
-  const values = [...stats.values()]
+/**
+ * Adds calls to the rows of sync.endpoints, locked in the order of their names; other endpoints (writes) have no row. The latest
+ * call says status and error, and those in a row that had its status say since when.
+ */
+async function saveEndpoints(db: Queryable, calls: readonly EndpointCall[]): Promise<void> {
   await db.query(
-    `with given as (
-       select * from unnest($1::text[], $2::bigint[], $3::bigint[], $4::int[], $5::timestamptz[], $6::text[],
-         $7::timestamptz[], $8::boolean[])
-         as g(endpoint, calls, failures, last_status, last_called_at, last_error, last_status_since, is_one_status)
+    `with called as (
+       select g.*, first_value(status) over latest as last_status, first_value(error) over latest as last_error
+       from unnest($1::text[], $2::timestamptz[], $3::int[], $4::text[]) with ordinality
+         as g(endpoint, at, status, error, number)
+       window latest as (partition by endpoint order by at desc, number desc)
+     ), lasting as (
+       select *, bool_and(status is not distinct from last_status)
+         over (partition by endpoint order by at desc, number desc) as lasts from called
+     ), given as (
+       select endpoint, last_status, last_error, count(*) as calls, count(error) as failures, max(at) as last_called_at,
+         min(at) filter (where lasts) as last_status_since, bool_and(lasts) as is_one_status
+       from lasting group by endpoint, last_status, last_error
      ), locked as materialized (
        select e.endpoint from sync.endpoints e join given g on g.endpoint = e.endpoint
        order by e.endpoint for no key update of e
@@ -192,14 +140,10 @@ async function flushEndpointStats(db: Queryable, stats: ReadonlyMap<string, Endp
        last_error = case when e.last_called_at > g.last_called_at then e.last_error else g.last_error end
      from given g join locked l on l.endpoint = g.endpoint where e.endpoint = g.endpoint`,
     [
-      [...stats.keys()],
-      values.map((each) => each.calls),
-      values.map((each) => each.failures),
-      values.map((each) => each.lastStatus),
-      values.map((each) => each.lastCalledAt),
-      values.map((each) => each.lastError),
-      values.map((each) => each.lastStatusSince),
-      values.map((each) => each.isOneStatus),
+      calls.map(({ endpoint }) => endpoint),
+      calls.map(({ startedAt }) => startedAt),
+      calls.map(({ status }) => status),
+      calls.map((call) => (isFailure(call) && call.error !== null ? messageOf(call.error) : null)),
     ],
   )
 }
@@ -208,14 +152,15 @@ const endpointsMs = 1_000
 
 /** Counts calls by endpoint; what could not be written is kept for the next time. */
 export const createEndpointRecorder = (db: Queryable, log: Logger): Recorder<EndpointCall> =>
-  createRecorder<EndpointCall, EndpointStats>({
-    ...{ everyMs: endpointsMs, keyOf: ({ endpoint }) => endpoint, add: addCall },
-    write: async (stats, pending) => {
+  createRecorder<EndpointCall>({
+    everyMs: endpointsMs,
+    write: async (calls) => {
       try {
-        await flushEndpointStats(db, stats)
+        await saveEndpoints(db, calls)
+        return []
       } catch (error) {
-        for (const [endpoint, each] of stats) pending.set(endpoint, addStats(pending.get(endpoint), each))
         log.debug({ event: 'endpoint_stats_kept', reason: messageOf(error) })
+        return calls
       }
     },
   })
