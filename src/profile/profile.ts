@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ListShape } from '../api/paging/envelope.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { now, on, type Queryable } from '../database/sql.ts'
+import { on, type Queryable } from '../database/sql.ts'
 import { ApiError } from '../errors.ts'
 import { stringifyJson } from '../json/plain.ts'
 
@@ -20,14 +20,16 @@ export type Entry<Value> = {
   readonly contradict: string
 }
 
-const entry = <Value>(of: Entry<Value>): Entry<Value> => of
+/** An entry that is trusted until it is contradicted, and then probed by the next sync, unless it says otherwise. */
+const entry = <Value>(of: Pick<Entry<Value>, 'name' | 'probe'> & Partial<Entry<Value>>): Entry<Value> => ({
+  trustMs: () => Number.POSITIVE_INFINITY,
+  contradict: 'The next sync probes it again.',
+  ...of,
+})
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const weekMs = 7 * dayMs
-const always = (): number => Number.POSITIVE_INFINITY
-
-const probedAgain = 'The next sync probes it again.'
 
 /** Whether the list filters and orders as hot runs ask. */
 export type WindowsHonoured = { readonly honoured: true } | { readonly honoured: false; readonly reason: string }
@@ -43,41 +45,34 @@ export const entries = {
   pageBase: entry<number>({
     name: 'page_base',
     probe: 'a sync reads pages 0 and 1 of a list',
-    trustMs: always,
-    contradict: `${probedAgain} If it keeps changing, set API_PAGE_BASE.`,
+    contradict: 'The next sync probes it again. If it keeps changing, set API_PAGE_BASE.',
   }),
   /** Where an answer has records, total and next page. */
   shape: entry<FoundShape>({
     name: 'shape:',
     probe: 'the first page of each sweep shows it',
-    trustMs: always,
-    contradict: probedAgain,
   }),
   windows: entry<WindowsHonoured>({
     name: 'windows:',
     probe: 'a worker tries it after its first complete sweep',
     trustMs: ({ honoured }) => (honoured ? dayMs : hourMs),
-    contradict: probedAgain,
   }),
   /** Whether both days of a window are part of it. */
   bounds: entry<'included'>({
     name: 'bounds:',
     probe: 'each hot run compares the days of its answers with those it asked for',
-    trustMs: always,
-    contradict: probedAgain,
   }),
   /** Whether records of a list lack members that their singles have. */
   summary: entry<{ readonly summary: boolean; readonly missing: readonly string[] }>({
     name: 'summary:',
     probe: 'a sync compares three records of a list with their singles',
     trustMs: () => dayMs,
-    contradict: probedAgain,
   }),
   /** Whether a list honours the filter by which it answers the links of its records: `<stream>.<parameter>`. */
   filter: entry<boolean>({
     name: 'filter:',
     probe: 'a sync tries it if more <stream> lack a link than there are <parent>',
-    trustMs: (isHonoured) => (isHonoured ? always() : weekMs),
+    trustMs: (isHonoured) => (isHonoured ? Number.POSITIVE_INFINITY : weekMs),
     contradict: "Nothing is lost: each record's own read decides, and the filter is compared again before it is used.",
   }),
   /** Why the API refuses a parameter without which a list can be read: `<stream>.<parameter>`. */
@@ -85,12 +80,10 @@ export const entries = {
     name: 'refused:',
     probe: 'a list that is refused is requested again without its order and filters',
     trustMs: () => weekMs,
-    contradict: probedAgain,
   }),
   pricesAtOnce: entry<PricesAtOnce>({
     name: 'prices_at_once',
     probe: 'a sync of resource_pricetable tries it',
-    trustMs: always,
     contradict:
       'Nothing is lost: the next sync of resource_pricetable compares both again; until then each month is one request.',
   }),
@@ -98,14 +91,12 @@ export const entries = {
   availabilityOrder: entry<'request'>({
     name: 'availability_order',
     probe: 'a sync compares a batch with single requests, element by element',
-    trustMs: always,
     contradict: 'Nothing is lost: boats are requested one by one until the order of a batch is proven again.',
   }),
   /** What 404 means for a list below a record that exists. */
   notFound: entry<string>({
     name: 'not_found:',
     probe: 'a sync finds that the list was never answered as empty',
-    trustMs: always,
     contradict: 'Nothing is lost: a list that answers 404 is a failed read until a sync finds out again what it means.',
   }),
 }
@@ -172,11 +163,11 @@ export class Profile {
   async found<Value>(entry: Entry<Value>, of: string, value: Value): Promise<void> {
     if (this.isTrusted(entry, of) && isDeepStrictEqual(this.value(entry, of), value)) return
     const [key, json] = [entry.name + of, stringifyJson(value)]
-    await on(this.#db)
-      .insertInto('sync.pinned')
-      .values({ key, value: json })
-      .onConflict((conflict) => conflict.column('key').doUpdateSet({ value: json, probed_at: now }))
-      .execute()
+    await this.#db.query(
+      `insert into sync.pinned (key, value) values ($1, $2)
+       on conflict (key) do update set value = excluded.value, probed_at = clock_timestamp()`,
+      [key, json],
+    )
     this.#known.set(key, { value, probedAt: this.#clock.now() })
   }
 
@@ -184,11 +175,10 @@ export class Profile {
   async contradict(entry: Entry<never>, of: string, contradiction: string): Promise<void> {
     const key = entry.name + of
     if (!this.#known.delete(key)) return
-    await on(this.#db)
-      .updateTable('sync.pinned')
-      .set({ contradicted_at: now, contradiction })
-      .where('key', '=', key)
-      .execute()
+    await this.#db.query(
+      'update sync.pinned set contradicted_at = clock_timestamp(), contradiction = $2 where key = $1',
+      [key, contradiction],
+    )
   }
 
   /** Names of the parameters that the list of a stream refuses. */
