@@ -8,7 +8,7 @@ import { ApiError, BoatMirrorError } from '../../errors.ts'
 import { mayConcernParameters } from '../profile.ts'
 import { authText, nextAuth, wishesIn } from './auth.ts'
 import { type FoundSetting, findPaging, type SetAlready } from './find-paging.ts'
-import { Inquiry, type InquiryOptions, type ListToRead } from './inquiry.ts'
+import { type Inquiry, type InquiryOptions, type ListToRead, openInquiry } from './inquiry.ts'
 import { itemsPathIn, type Sample, sampleOf, trialSize } from './signs.ts'
 
 export type Discovery = {
@@ -38,17 +38,34 @@ const betweenRefusalsMs = 1_000
 
 /** Looks for the settings; whatever stops it becomes `problem`. @throws the signal's reason when it is aborted */
 export async function discover(options: DiscoveryOptions): Promise<Discovery> {
-  const nothing: Discovery = { auth: null, paging: null, settings: [], problem: null, note: null }
+  let found: Discovery = { auth: null, paging: null, settings: [], problem: null, note: null }
   try {
     assertPrivate(options)
     await using entry = await enter(options)
-    return await lookAround(entry, options, nothing)
+    const { auth, evidence } = entry
+    found = { ...found, auth, settings: [{ name: 'API_AUTH', value: authText(auth), evidence }] }
+    const { itemsPath, ...seen } = await enoughRecords(entry, options)
+    const at = itemsPath === null ? {} : { itemsPath }
+    if (itemsPath !== null)
+      found = adding(found, [
+        { name: 'API_ITEMS_PATH', value: itemsPath, evidence: 'the longest list of objects is there' },
+      ])
+    if (trialSize(seen.whole.keys.length) === null)
+      return { ...found, note: 'no list has three records, so their paging cannot be detected' }
+    const list = entry.inquiry.list(seen.list, { ...options.set.paging, ...at })
+    const way = await findPaging(list, seen.whole, options.set)
+    return way === null ? onePage(seen, found) : { ...adding(found, way.settings), paging: { ...at, ...way.paging } }
   } catch (error) {
     options.signal.throwIfAborted()
-    if (error instanceof BoatMirrorError) return { ...nothing, problem: error }
+    if (error instanceof BoatMirrorError) return { ...found, problem: error }
     throw error
   }
 }
+
+const adding = (found: Discovery, settings: readonly FoundSetting[]): Discovery => ({
+  ...found,
+  settings: [...found.settings, ...settings],
+})
 
 /** Over http the secret is readable on the way: it is tried on this machine only. */
 function assertPrivate({ api }: DiscoveryOptions): void {
@@ -81,7 +98,7 @@ async function enter(options: DiscoveryOptions): Promise<Entry> {
     if (auth === null || tried.length === mostRefusals) throw notLetIn(refusal, tried, wishes)
     if (refusal !== undefined) await pause(betweenRefusalsMs, signal)
     tried.push(auth)
-    const inquiry = new Inquiry(options, auth)
+    const inquiry = openInquiry(options, auth)
     try {
       const opened = await firstList(inquiry, options.lists)
       const before = tried.slice(0, -1).map(authText)
@@ -143,28 +160,6 @@ function notLetIn(
   )
 }
 
-async function lookAround(entry: Entry, options: DiscoveryOptions, nothing: Discovery): Promise<Discovery> {
-  const { auth, evidence } = entry
-  const settings: FoundSetting[] = [{ name: 'API_AUTH', value: authText(auth), evidence }]
-  try {
-    const { list, whole, itemsPath } = await enoughRecords(entry, options)
-    const at = itemsPath === null ? {} : { itemsPath }
-    if (itemsPath !== null)
-      settings.push({ name: 'API_ITEMS_PATH', value: itemsPath, evidence: 'the longest list of objects is there' })
-    if (trialSize(whole.keys.length) === null)
-      return { ...nothing, auth, settings, note: `no list has three records, so their paging cannot be detected` }
-    const paths: PagingSettings = { ...options.set.paging, ...at }
-    const found = await findPaging(entry.inquiry.list(list, paths), whole, options.set)
-    if (found !== null)
-      return { ...nothing, auth, paging: { ...at, ...found.paging }, settings: [...settings, ...found.settings] }
-    return onePage({ list, whole }, { ...nothing, auth, settings })
-  } catch (error) {
-    options.signal.throwIfAborted()
-    if (error instanceof BoatMirrorError) return { ...nothing, auth, settings, problem: error }
-    throw error
-  }
-}
-
 type Seen = { readonly list: ListToRead; readonly whole: Sample; readonly itemsPath: string | null }
 
 /** The first list with enough records to distinguish pages, or the one with most. */
@@ -195,11 +190,7 @@ function onePage({ list, whole }: Pick<Seen, 'list' | 'whole'>, found: Discovery
   const records = whole.keys.length
   if (whole.total === records) {
     const evidence = `${list.name} come in one answer: ${records} records, which the answer says are all`
-    return {
-      ...found,
-      paging: { style: 'link' },
-      settings: [...found.settings, { name: 'API_PAGING', value: 'link', evidence }],
-    }
+    return { ...adding(found, [{ name: 'API_PAGING', value: 'link', evidence }]), paging: { style: 'link' } }
   }
   return {
     ...found,
