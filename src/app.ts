@@ -33,7 +33,6 @@ import { followZone, saveReportSettings } from './reports/time-zone.ts'
 import { assertSchemaCurrent, migrate, migrationStatus } from './schema/migrate.ts'
 import { assertSuitable, probeEngine } from './schema/suitable.ts'
 import type { SyncContext } from './sync/context.ts'
-import { projectRecord } from './sync/records/project.ts'
 
 export type App = {
   readonly config: Config
@@ -259,7 +258,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       limiter,
       // Outbox and sync are of one layer, and meet here: reads use the delay that pushing learns.
       syncContext: { ...context, api: protectedApi(api, privacy), shownAfter: showDelay },
-      pushContext: { ...context, api, showDelay, project: projectRecord },
+      pushContext: { ...context, api, showDelay },
       openQueue: async (signal) => {
         const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER
         const backend = openBackend({

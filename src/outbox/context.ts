@@ -1,13 +1,10 @@
 // What pushing needs from outside, and its settings.
 
 import type { Api } from '../api/types.ts'
-import type { Json } from '../api/wire/json.ts'
-import type { StreamDef } from '../catalog/types.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
-import type { Row } from '../mirror/rows.ts'
 import type { Privacy } from '../privacy/privacy.ts'
 import type { ShowDelay } from './show-delay.ts'
 
@@ -17,14 +14,6 @@ export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
   readonly leaseMs?: number
 }
 
-/** Projects a record into its row, or returns the reason why it cannot: `projectRecord` of the sync, a layer beside this one. */
-type ProjectRecord = (
-  stream: StreamDef,
-  record: Json,
-  request: Readonly<Record<string, string | null>>,
-  timeZone: string,
-) => { readonly ok: true; readonly row: Row } | { readonly ok: false; readonly reason: string }
-
 export type PushContext = {
   readonly database: Database
   readonly api: Api
@@ -32,7 +21,6 @@ export type PushContext = {
   readonly clock: Clock
   readonly log: Logger
   readonly settings: PushSettings
-  readonly project: ProjectRecord
   /** Which personal data is stored; missing: all. `api` returns clear values, because records to write back must be complete. */
   readonly privacy?: Privacy
   /** How long the API needs to show a write. */

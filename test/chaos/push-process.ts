@@ -13,7 +13,6 @@ import { startPushWorker } from '../../src/jobs/push-worker.ts'
 import { createLogger } from '../../src/log.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { createShowDelay } from '../../src/outbox/show-delay.ts'
-import { projectRecord } from '../../src/sync/records/project.ts'
 
 export type PushProcessOptions = {
   readonly databaseUrl: string
@@ -43,7 +42,7 @@ const api = createApi({
 const stopping = new AbortController()
 const backend = openBackend({ databaseUrl, redisUrl, prefix, log, patienceMs: 30_000, signal: stopping.signal })
 const showDelay = createShowDelay(options.showDelayMs)
-const pusher = createPusher({ database, api, clock: systemClock, log, settings, showDelay, project: projectRecord })
+const pusher = createPusher({ database, api, clock: systemClock, log, settings, showDelay })
 const worker = await startPushWorker({ listenUrl: databaseUrl, backend, pusher, clock: systemClock, log })
 process.stdout.write('ready\n')
 

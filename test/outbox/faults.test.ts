@@ -8,6 +8,7 @@ import { writes } from '../../src/catalog/writes.ts'
 import type { Database } from '../../src/database/database.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import type { PushContext } from '../../src/outbox/context.ts'
+import type { Privacy } from '../../src/privacy/privacy.ts'
 import { sharedRig } from './rig.ts'
 
 const rig = sharedRig({ timeoutMs: 400 })
@@ -58,13 +59,16 @@ describe('an error that nobody expected', () => {
   it('after the request was dispatched ends as unknown: it may have taken effect, and is not sent again', async () => {
     const rentalId = rig.planner.rental()
     const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/dispatched' })
-    const project = (): never => {
+    const protect = (): never => {
       throw slip()
     }
-    await runWith({ project })
+    // As it makes a row of the answer.
+    const privacy = { protect, isActive: false, generation: () => null, assertCurrent: async () => {} }
+    const changes = { privacy: privacy as unknown as Privacy }
+    await runWith(changes)
     expect(await rig.change(id)).toMatchObject({ status: 'sending', error: 'INTERNAL: left is undefined' })
     await rig.database.pool.query('update outbox.queue set looks = 9, next_attempt_at = now() where id = $1', [id])
-    await runWith({ project })
+    await runWith(changes)
     expect(await rig.change(id)).toMatchObject({
       status: 'unknown',
       error: expect.stringContaining('INTERNAL: left is'),

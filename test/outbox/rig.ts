@@ -123,7 +123,6 @@ export function contextFor(
     clock: systemClock,
     log,
     settings,
-    project: projectRecord,
     showDelay: createShowDelay(showDelayMs, options.steadyMs),
   }
   return { context, close: () => api.close() }

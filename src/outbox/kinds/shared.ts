@@ -6,6 +6,7 @@ import { rentals } from '../../catalog/rentals.ts'
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
 import type { MirrorWrites } from '../../mirror/rows.ts'
+import { projectRecord } from '../../sync/records/project.ts'
 import { type Change, type Evidence, resolveFields, resolveTarget } from '../change.ts'
 import type { PushContext } from '../context.ts'
 import { isStoredAs } from '../likeness.ts'
@@ -76,7 +77,7 @@ export function mirrored(context: PushContext, name: string, seen: Seen | null, 
     (stream.parentKey ?? []).map((column, index) => [column, params[stream.parentParams?.[index] ?? ''] ?? '']),
   )
   const record = context.privacy?.protect(stream, seen.record, params) ?? seen.record
-  const projected = context.project(stream, record, request, context.settings.timeZone)
+  const projected = projectRecord(stream, record, request, context.settings.timeZone)
   if (!projected.ok) return { writes: {}, warnings: [`The answer could not be mirrored: ${projected.reason}`] }
   const { source, readAt } = seen
   return { writes: { tables: [{ stream, source, readAt, rows: [projected.row], mode: 'record' }] }, warnings: [] }
