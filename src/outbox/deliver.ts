@@ -90,12 +90,13 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
     const held = await refusedAccess(delivery, error)
     if (held !== null) return held
   }
-  const { comparesExisting = false, makesRecord = false, refused: known } = kindOf(change.write)
+  const { replaces = false, makesRecord = false, refused: known } = kindOf(change.write)
+  const creates = change.write.body.length > 0 && !replaces
   // With an idempotency key the answer also covers the first attempt.
   const isKept = sent.evidence.key !== undefined
   const wasLost = sent.evidence.ambiguous === true && !isKept
   // After a lost answer any refusal may be caused by the record of that attempt: not every API answers 409.
-  const mayBeOurs = wasLost || (comparesExisting && !isKept && error.status === 409)
+  const mayBeOurs = wasLost || (creates && !isKept && error.status === 409)
   try {
     // The API may not show yet a record that one of our own changes just created.
     const again = isAbsent(error) ? await awaited(delivery) : null

@@ -2,27 +2,12 @@
 
 import { get } from '../../api/wire/json.ts'
 import { embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
-import { leftBehind } from '../outcome.ts'
 import { readRecord, readRoot } from '../reads.ts'
 import { readValue, sameValue } from '../values.ts'
 import type { Kind } from './kind.ts'
-import {
-  answered,
-  asSent,
-  done,
-  mirrored,
-  notShown,
-  notTaken,
-  one,
-  preparedCreation,
-  readBack,
-  rentalStatus,
-  unverified,
-} from './shared.ts'
+import { answered, asSent, doneWith, notTaken, one, preparedCreation, readAfter, unverified } from './shared.ts'
 
 export const assignment: Kind = {
-  comparesExisting: true,
-
   prepare: async ({ change }, given) => preparedCreation(change.write, given, {}),
 
   verify: async (delivery, { params }) => one(await readRoot(delivery, params)),
@@ -36,30 +21,18 @@ export const assignment: Kind = {
     return { kind: 'unclear', why: 'the rental has a user without an id.', candidates: [seen.record] }
   },
 
-  async finish(delivery, sent, { seen, response }) {
-    const { context, change } = delivery
-    const { write } = change
-    const { params, body, warnings } = sent
-    const read = seen ?? (await readBack(readRoot(delivery, params), delivery))
-    const isAnswered = response !== null || change.evidence.answered
-    const again =
-      isAnswered &&
-      read !== undefined &&
-      notShown(delivery, assignment.decide(write, sent, one(read), context.settings.timeZone))
-    if (again) return again
-    const rental = read ?? null
+  async finish(delivery, sent, effect) {
+    const { write } = delivery.change
+    const { body } = sent
+    const rental = (await readAfter(assignment, delivery, sent, effect)) ?? null
+    if (rental !== null && 'kind' in rental) return rental
     const ignored = write.body.filter((field) => !sameValue(field, body[field.name], readValue(field, rental?.record)))
     const names = ignored.map(({ name }) => name).join(', ')
     const warning = rental === null ? [unverified] : names === '' ? [] : [`Not accepted by the API: ${names}.`]
-    const row = mirrored(context, write.stream, rental, params)
     return {
-      ...done(change, params),
-      response,
-      mirror: row.writes,
-      warnings: [...warnings, ...warning, ...row.warnings],
+      ...doneWith(delivery, { ...sent, warnings: [...sent.warnings, ...warning] }, { ...effect, seen: rental }),
       // Later reads of the rental that do not show the user yet are known by it.
       leftBehind: ignored.length > 0 || rental === null ? null : { user: { id: body.userId ?? null } },
-      rentalStatus: rentalStatus(write, rental?.record),
     }
   },
 
@@ -67,8 +40,6 @@ export const assignment: Kind = {
 }
 
 export const document: Kind = {
-  comparesExisting: true,
-
   prepare: async ({ change }, given) => preparedCreation(change.write, given, {}),
 
   verify: async (delivery, { params }) => one(await readRecord(delivery, params)),
@@ -78,19 +49,8 @@ export const document: Kind = {
     return seen === undefined ? notTaken : asSent(write, body, seen, timeZone)
   },
 
-  finish: async (delivery, { params, warnings }, effect) => {
-    const { context, change } = delivery
-    const { write } = change
-    const seen = effect.seen ?? answered(delivery, effect)
-    const row = mirrored(context, write.stream, seen, params)
-    return {
-      ...done(change, params),
-      response: effect.response,
-      mirror: row.writes,
-      warnings: [...warnings, ...row.warnings],
-      leftBehind: leftBehind(write, null, seen?.record ?? null),
-    }
-  },
+  finish: async (delivery, sent, effect) =>
+    doneWith(delivery, sent, { ...effect, seen: effect.seen ?? answered(delivery, effect) }),
 
   readBack: readRecord,
 }

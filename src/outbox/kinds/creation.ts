@@ -10,8 +10,6 @@ import { finishMaking, goneOrAwaited, preparedCreation } from './shared.ts'
 
 export const addition: Kind = {
   makesRecord: true,
-  comparesExisting: true,
-
   async prepare(delivery, given) {
     const present = await readCollection(delivery, given.params)
     return present === null
@@ -56,8 +54,6 @@ async function readAlike(delivery: Delivery, body: Readonly<JsonObject>): Promis
 
 export const userCreation: Kind = {
   makesRecord: true,
-  comparesExisting: true,
-
   async prepare(delivery, given) {
     const prepared = preparedCreation(delivery.change.write, given, {})
     const alike = await readAlike(delivery, prepared.body)

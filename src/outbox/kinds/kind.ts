@@ -1,4 +1,4 @@
-// The interface of a kind of write, which the seven modules beside this file implement. The loop (pusher, deliver, reconcile,
+// The interface of a kind of write, which the modules beside this file implement. The loop (pusher, deliver, reconcile,
 // settle) takes every change through the same steps and asks the change's kind for the differences:
 //
 //   prepare   the request, and the evidence: the state before it is dispatched. Or the outcome, where nothing is sent.
@@ -74,8 +74,6 @@ export type Kind = {
   readonly replaces?: true
   /** It expires upstream: after 15 minutes its absence does not prove that it never existed. */
   readonly expires?: true
-  /** A refusal may be caused by the record that this change created: the present record is compared with what was sent. */
-  readonly comparesExisting?: true
   /** @throws ApiError if the present state cannot be read */
   prepare(delivery: Delivery, given: Given): Promise<Prepared | Outcome>
   /** What another history of the database may have sent; by default as `prepare`. @throws ApiError if the present state cannot be read */

@@ -96,8 +96,6 @@ async function filled({ context, change }: Delivery, { rootId }: Done, { body }:
 export const rentalCreation: Kind = {
   makesRecord: true,
   expires: true,
-  comparesExisting: true,
-
   async prepare(delivery, { params, fields }) {
     const { context, change } = delivery
     const numeric = context.settings.api.referenceAsNumber

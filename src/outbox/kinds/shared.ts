@@ -14,7 +14,7 @@ import { type Done, gone, leftBehind, type Outcome, resultOf, type Unseen } from
 import { mirrorKey, type Params, rootOf, type Seen } from '../reads.ts'
 import { checkAgain } from '../show-delay.ts'
 import { readValue, sameValue, sentAs, writeShape } from '../values.ts'
-import type { Delivery, Effect, Found, Given, Prepared, Sent, Verdict } from './kind.ts'
+import type { Delivery, Effect, Found, Given, Kind, Prepared, Sent, Verdict } from './kind.ts'
 
 /** Warning of a change whose effect could not be read back. */
 export const unverified = 'Not read back: the API did not answer.'
@@ -84,7 +84,7 @@ export function mirrored(context: PushContext, name: string, seen: Seen | null, 
 }
 
 /** The status of a rental that was written; null for other records. */
-export const rentalStatus = (write: WriteDef, record: Json | undefined): string | null =>
+const rentalStatus = (write: WriteDef, record: Json | undefined): string | null =>
   streamNamed(write.stream) === rentals ? (textOf(get(record, 'status')) ?? null) : null
 
 /** The outcome of a change that took effect, without its details. `id`: that of the created record. */
@@ -104,14 +104,49 @@ export function done(change: Change, params: Params, id: string | null = null): 
   }
 }
 
-/** Reads back; null: the API shows no record; undefined: it did not answer, and the next sync reads the record. */
-export async function readBack(read: Promise<Seen | null>, { signal }: Delivery): Promise<Seen | null | undefined> {
-  try {
-    return await read
-  } catch (error) {
-    if (error instanceof ApiError || signal.aborted) return undefined
-    throw error
+/** The same with the record that the API shows: its row for the mirror, and what it leaves for later changes. */
+export function doneWith(
+  { context, change }: Delivery,
+  { params, warnings }: Pick<Sent, 'params' | 'warnings'>,
+  { seen, response }: Effect,
+  id: string | null = null,
+): Done {
+  const { write } = change
+  const row = mirrored(context, write.stream, seen, params)
+  return {
+    ...done(change, params, id),
+    response,
+    mirror: row.writes,
+    warnings: [...warnings, ...row.warnings],
+    leftBehind: leftBehind(write, null, seen?.record ?? null),
+    rentalStatus: rentalStatus(write, seen?.record),
   }
+}
+
+/**
+ * The record after a write that leaves one record at most: as it was seen, or read back.
+ * @returns null: there is none; undefined: the API did not answer, and the next sync reads it. An outcome: after a successful answer,
+ * it does not show the write yet and is read again.
+ */
+export async function readAfter(
+  { decide, readBack }: Kind,
+  delivery: Delivery,
+  sent: Sent,
+  { seen, response }: Effect,
+): Promise<Seen | null | undefined | (Outcome & { readonly kind: 'verify' })> {
+  const { context, change, signal, knownMs } = delivery
+  const shown =
+    seen ??
+    (await readBack?.(delivery, sent.params).catch((error: unknown) => {
+      if (error instanceof ApiError || signal.aborted) return undefined
+      throw error
+    }))
+  const { answered } = change.evidence
+  if (shown === undefined || (response === null && !answered)) return shown
+  const verdict = decide(change.write, sent, one(shown), context.settings.timeZone)
+  if (verdict.kind !== 'not' && verdict.kind !== 'gone') return shown
+  const again = checkAgain({ sinceMs: answered ? knownMs : 0, patienceMs: context.showDelay.ms() })
+  return again === null ? shown : { kind: 'verify', answered: true, ...again }
 }
 
 /** The record in an answer to a write. Whether the API answers an add with a list is not documented. */
@@ -123,24 +158,15 @@ export function answered({ context, change }: Delivery, { response }: Effect): S
 
 /** The outcome of a creation, from its answer or the found record. A record without an id must be searched. */
 export function finishMaking(delivery: Delivery, sent: Sent, effect: Effect): Outcome {
-  const { context, change } = delivery
-  const { write } = change
+  const { write } = delivery.change
   const seen = effect.seen ?? answered(delivery, effect)
   const id = idOf(seen?.record ?? null)
   if (seen === null || id === undefined)
     return { kind: 'verify', delayMs: 0, error: 'The answer names no id.', answered: true }
   const root = Object.keys(write.target).length === 0 ? { [rootOf(write).param]: id } : {}
   const params = { ...sent.params, ...root }
-  const { writes, warnings } = mirrored(context, write.stream, seen, params)
-  return {
-    ...done(change, params, id),
-    result: resultOf(seen.record),
-    response: effect.response,
-    mirror: writes,
-    warnings: [...sent.warnings, ...warnings],
-    leftBehind: leftBehind(write, null, seen.record),
-    rentalStatus: rentalStatus(write, seen.record),
-  }
+  const settled = doneWith(delivery, { ...sent, params }, { ...effect, seen }, id)
+  return { ...settled, result: resultOf(seen.record) }
 }
 
 /** A recent write of ours to the record, or its creation, which is awaited longest; null: none. Future times are from a clock set back. */
@@ -172,12 +198,4 @@ export async function awaited(delivery: Delivery): Promise<ReturnType<typeof che
 export async function goneOrAwaited(delivery: Delivery): Promise<Outcome> {
   const again = await awaited(delivery)
   return again === null ? gone(delivery.change) : { kind: 'retry', heldBack: true, ...again }
-}
-
-/** After a successful answer: when to read the record again, because it does not show the write yet. Null: it counts. */
-export function notShown({ context, change, knownMs }: Delivery, verdict: Verdict): Outcome | null {
-  if (verdict.kind !== 'not' && verdict.kind !== 'gone') return null
-  const sinceMs = change.evidence.answered ? knownMs : 0
-  const again = checkAgain({ sinceMs, patienceMs: context.showDelay.ms() })
-  return again === null ? null : { kind: 'verify', answered: true, ...again }
 }

@@ -22,18 +22,17 @@ import {
   unseenFields,
   unseenWarnings,
 } from '../values.ts'
-import type { Delivery, Effect, Kind, Sent } from './kind.ts'
+import type { Delivery, Kind, Sent } from './kind.ts'
 import {
   answered,
   done,
+  doneWith,
   goneOrAwaited,
   mirrored,
-  notShown,
   notTaken,
   observable,
   one,
-  readBack,
-  rentalStatus,
+  readAfter,
   took,
   unverified,
 } from './shared.ts'
@@ -290,28 +289,16 @@ export const update: Kind = {
     return changing.length > 0 && rest.length === changing.length ? notTaken : took(seen)
   },
 
-  async finish(delivery, sent, effect: Effect) {
-    const { context, change } = delivery
-    const { write } = change
-    const answer = isObject(effect.response?.body) ? answered(delivery, effect) : null
-    const read = effect.seen ?? (await readBack(readRecord(delivery, sent.params), delivery))
-    const isAnswered = effect.response !== null || change.evidence.answered
-    const again =
-      isAnswered &&
-      read !== undefined &&
-      notShown(delivery, update.decide(write, sent, one(read), context.settings.timeZone))
-    if (again) return again
-    const seen = read ?? answer
-    const warnings = seen === null || seen === answer ? [unverified] : differences(change, sent, seen.exact)
-    const row = mirrored(context, write.stream, seen, sent.params)
+  async finish(delivery, sent, effect) {
+    const { change } = delivery
+    const read = await readAfter(update, delivery, sent, effect)
+    if (read && 'kind' in read) return read
+    const seen = read ?? (isObject(effect.response?.body) ? answered(delivery, effect) : null)
+    const warnings = read ? differences(change, sent, read.exact) : [unverified]
     return {
-      ...done(change, sent.params),
-      response: effect.response,
-      mirror: row.writes,
-      warnings: [...sent.warnings, ...warnings, ...row.warnings],
+      ...doneWith(delivery, { ...sent, warnings: [...sent.warnings, ...warnings] }, { ...effect, seen }),
       // Without a record, what was sent is the base of later changes.
-      leftBehind: seen === null ? sent.applied : leftBehind(write, sent.applied, seen.record),
-      rentalStatus: rentalStatus(write, seen?.record),
+      leftBehind: seen === null ? sent.applied : leftBehind(change.write, sent.applied, seen.record),
     }
   },
 
