@@ -38,21 +38,14 @@ type Wish = {
   readonly resultId?: string | null
 }
 
-export type ReadBack = {
-  /** Reads the result of a change from the API. `resultId`: the created record, if the decision names it. */
-  look(change: Change, resultId: string | null): Promise<Done>
-  /** Called in the transaction that writes the result: see `Privacy.assertCurrent`. */
-  assertCurrent(client: Queryable): Promise<void>
-}
-
-/** The default source of a decision. */
-const byCommand: DecidedBy = { via: 'command' }
-
 const notShown = (id: string, resultId: string | null): BoatMirrorError =>
   new BoatMirrorError('NOT_FOUND', `The API has no record ${resultId} that change ${id} could have created.`)
 
 /**
- * Records a decision about a change. Only `took_effect`, and `remote` for a change that cannot be replaced, need a read of the API then.
+ * Records a decision about a change: `retry` and `cancel`; for a conflict `local` (the API's values were seen, the change overwrites them)
+ * and `remote` (the fields in conflict stay as the API shows them, the others are sent); for a lost answer `took_effect` (`resultId` is
+ * needed where other changes wait for the record that it made) and `did_not` (it is sent again). Only `took_effect`, and `remote` for a
+ * change that cannot be replaced (a user, a document), need a read of the API then: {@link carryOutDecision}.
  * @returns the id of the decision
  * @throws BoatMirrorError NOT_FOUND, USAGE, PLAN_CHANGED
  */
@@ -63,36 +56,6 @@ export async function decideChange(
 ): Promise<string> {
   if (resultId !== null && !/^-?\d{1,18}$/.test(resultId)) throw notShown(id, resultId)
   return await decided(db, 'outbox.decide', [what, id, expected ?? null, resultId, who ?? null, via])
-}
-
-/** Queues a failed, expired, canceled or conflicting change again. @throws as {@link decideChange} */
-export async function retryChange({ pool }: Database, id: string, by = byCommand): Promise<void> {
-  await decideChange(pool, { what: 'retry', id }, by)
-}
-
-/** Cancels a change that is not being sent, and blocks its dependants. @throws as {@link decideChange} */
-export async function cancelChange({ pool }: Database, id: string, by = byCommand): Promise<void> {
-  await decideChange(pool, { what: 'cancel', id }, by)
-}
-
-/** The end of a conflict, or whether a change with a lost answer took effect. */
-export type Resolution = Wish & { readonly what: 'local' | 'remote' | 'took_effect' | 'did_not' }
-
-/**
- * Resolves a change. If the API is needed, this process carries it out, unless a worker is faster.
- * `local`: the API's values were seen, the change overwrites them. `remote`: the fields in conflict stay as the API
- * shows them, the others are sent; a change that can't be replaced (a user, a document) is read back and done.
- * `took_effect`: the mirror gets the record as the API shows it; `resultId` is needed where other changes wait for
- * the record it made. `did_not`: it is sent again.
- * @throws BoatMirrorError NOT_FOUND, USAGE, PLAN_CHANGED
- */
-export async function resolveChange(
-  database: Database,
-  wish: Resolution,
-  readBack: ReadBack,
-  by = byCommand,
-): Promise<void> {
-  await carryOut(database, await decideChange(database.pool, wish, by), readBack)
 }
 
 type Taken = { readonly decision: Decision; readonly change: Change }
@@ -120,15 +83,19 @@ function refusalOf(thrown: unknown): string | null {
   return `Not carried out: ${error instanceof BoatMirrorError ? error.code : 'INTERNAL'}.`
 }
 
-/** Carries out an open decision. Reading back holds no lock: plan and state are checked before and after. @throws BoatMirrorError NOT_FOUND */
-async function carryOut(database: Database, id: string, readBack: ReadBack): Promise<void> {
+/**
+ * Carries out a decision that is open still. Reading back holds no lock: plan and state are checked before and after.
+ * @throws BoatMirrorError NOT_FOUND, PLAN_CHANGED
+ */
+export async function carryOutDecision(context: PushContext, id: string, stopped: AbortSignal): Promise<void> {
+  const { database } = context
   const taken = await database.transaction((client) => take(client, id))
   if (taken === null) return await assertCarriedOut(database, id)
   try {
-    const done = await readBack.look(taken.change, taken.decision.resultId)
-    await settle(database, id, done, readBack).catch((error: unknown) => {
+    const done = await readBack(context, taken, stopped)
+    await settle(context, id, done).catch((error: unknown) => {
       if (!(error instanceof DataRefused)) throw error
-      return settle(database, id, unmirrored(done), readBack)
+      return settle(context, id, unmirrored(done))
     })
   } catch (error) {
     const refusal = refusalOf(error)
@@ -137,9 +104,9 @@ async function carryOut(database: Database, id: string, readBack: ReadBack): Pro
   }
 }
 
-async function settle(database: Database, id: string, done: Done, readBack: ReadBack): Promise<void> {
+async function settle({ database, privacy }: PushContext, id: string, done: Done): Promise<void> {
   await database.transaction(async (client) => {
-    await readBack.assertCurrent(client)
+    await privacy?.assertCurrent(client)
     const taken = await take(client, id)
     if (taken === null) return
     await settleDone(client, [{ change: taken.change, done }])
@@ -155,13 +122,11 @@ async function assertCarriedOut({ pool }: Database, id: string): Promise<void> {
 }
 
 /** Carries out the open decisions about changes. Failures are logged; temporary ones are retried. */
-export async function carryOutDecisions(
-  { database, log }: Pick<PushContext, 'database' | 'log'>,
-  readBack: ReadBack,
-): Promise<void> {
+export async function carryOutDecisions(context: PushContext, stopped: AbortSignal): Promise<void> {
+  const { database, log } = context
   for (const { id, target, what } of await openDecisions(database.pool, 'change'))
     try {
-      await carryOut(database, id, readBack)
+      await carryOutDecision(context, id, stopped)
       log.info({ event: 'decision_carried_out', decision: id, target, what }, `carried out ${what} of ${target}`)
     } catch (error) {
       log.warn(
@@ -176,34 +141,32 @@ const patienceMs = 10_000
 
 const numberOrText = (id: string): number | string => (/^\d{1,15}$/.test(id) ? Number(id) : id)
 
-/** Reads back from the API; where it does not answer, the change is settled without, and gets a warning. @throws BoatMirrorError NOT_FOUND */
-export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBack => ({
-  assertCurrent: async (client) => await context.privacy?.assertCurrent(client),
-  look: async (change, resultId) => {
-    const kind = kindOf(change.write)
-    const before = sentOf(change)
-    // The path of the record itself: that of its collection, and the id it has there.
-    const [, param = ''] = resultId === null ? [] : (/\{(\w+)\}$/.exec(singleRead(change.write)) ?? [])
-    const params = resultId === null ? before.params : { ...before.params, [param]: resultId }
-    const result = resultId === null ? null : { id: numberOrText(resultId) }
-    /** The outcome without the record. The next sync shows the rest. */
-    const unseen = (why: string): Done => ({ ...done(change, params, resultId), result, warnings: [byPerson, why] })
-    if (kind.makesRecord && resultId === null) return unseen('The mirror shows the created record after the next sync.')
+/** Reads the result of a change from the API; where it does not answer, the change is settled without, and gets a warning. @throws BoatMirrorError NOT_FOUND */
+async function readBack(context: PushContext, { change, decision }: Taken, stopped: AbortSignal): Promise<Done> {
+  const { resultId } = decision
+  const kind = kindOf(change.write)
+  const before = sentOf(change)
+  // The path of the record itself: that of its collection, and the id it has there.
+  const [, param = ''] = resultId === null ? [] : (/\{(\w+)\}$/.exec(singleRead(change.write)) ?? [])
+  const params = resultId === null ? before.params : { ...before.params, [param]: resultId }
+  const result = resultId === null ? null : { id: numberOrText(resultId) }
+  /** The outcome without the record. The next sync shows the rest. */
+  const unseen = (why: string): Done => ({ ...done(change, params, resultId), result, warnings: [byPerson, why] })
+  if (kind.makesRecord && resultId === null) return unseen('The mirror shows the created record after the next sync.')
 
-    const signal = AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)])
-    // An operator has decided that the change took effect, so the present record counts, however early it is read.
-    const delivery = { context, change, signal, startedAt: context.clock.now(), knownMs: Number.POSITIVE_INFINITY }
-    try {
-      const seen = (await kind.readBack?.(delivery, params)) ?? null
-      if (seen === null && resultId !== null) throw notShown(change.id, resultId)
-      if (seen === null && kind.readBack !== undefined) return unseen('The API does not show this record now.')
-      const outcome = await kind.finish(delivery, { ...before, params, warnings: [byPerson] }, { response: null, seen })
-      return outcome.kind === 'done' ? storedOutcome(context.privacy, change.write, outcome) : unseen(unverified)
-    } catch (error) {
-      if (!(error instanceof ApiError) || stopped.aborted) throw error
-      // The API answered that the named id is invalid.
-      if (error.code === 'API_REJECTED' && resultId !== null) throw notShown(change.id, resultId)
-      return unseen(unverified)
-    }
-  },
-})
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)])
+  // An operator has decided that the change took effect, so the present record counts, however early it is read.
+  const delivery = { context, change, signal, startedAt: context.clock.now(), knownMs: Number.POSITIVE_INFINITY }
+  try {
+    const seen = (await kind.readBack?.(delivery, params)) ?? null
+    if (seen === null && resultId !== null) throw notShown(change.id, resultId)
+    if (seen === null && kind.readBack !== undefined) return unseen('The API does not show this record now.')
+    const outcome = await kind.finish(delivery, { ...before, params, warnings: [byPerson] }, { response: null, seen })
+    return outcome.kind === 'done' ? storedOutcome(context.privacy, change.write, outcome) : unseen(unverified)
+  } catch (error) {
+    if (!(error instanceof ApiError) || stopped.aborted) throw error
+    // The API answered that the named id is invalid.
+    if (error.code === 'API_REJECTED' && resultId !== null) throw notShown(change.id, resultId)
+    return unseen(unverified)
+  }
+}

@@ -49,7 +49,7 @@ import { inBatches, mostTogether } from './batches.ts'
 import type { Change } from './change.ts'
 import { canProgress, createClaims, nextDueAt, releaseChange, tidy } from './claim.ts'
 import type { PushContext } from './context.ts'
-import { carryOutDecisions, readBackFrom } from './decisions.ts'
+import { carryOutDecisions } from './decisions.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
 import { codeIn, isFinal, type Outcome } from './outcome.ts'
@@ -181,7 +181,7 @@ export function createPusher(context: PushContext): Pusher {
   /** Decisions that need the API are carried out beside the changes, by one call at a time. */
   let deciding: Promise<void> | undefined
   const carryOut = (signal: AbortSignal): Promise<void> => {
-    deciding ??= carryOutDecisions(context, readBackFrom(context, signal)).finally(() => {
+    deciding ??= carryOutDecisions(context, signal).finally(() => {
       deciding = undefined
     })
     return deciding

@@ -9,7 +9,7 @@ import { openDatabase } from '../../src/database/database.ts'
 import { alertKinds } from '../../src/inspect/attention-kinds.ts'
 import { openBackend } from '../../src/jobs/backend.ts'
 import { startWebhook } from '../../src/messages/webhook/webhook.ts'
-import { cancelChange, readBackFrom, resolveChange } from '../../src/outbox/decisions.ts'
+import { carryOutDecision, decideChange } from '../../src/outbox/decisions.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { probe } from '../../src/web/health.ts'
 import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
@@ -86,10 +86,14 @@ async function leaveChangesToAPerson(): Promise<() => Promise<void>> {
   ])
 
   return async () => {
-    const readBack = readBackFrom(context, new AbortController().signal)
-    await resolveChange(database, { what: 'remote', id: conflict }, readBack)
-    await cancelChange(database, failed)
-    await resolveChange(database, { what: 'took_effect', id: unknown, resultId: String(twin?.key.id) }, readBack)
+    for (const wish of [
+      { what: 'remote', id: conflict },
+      { what: 'cancel', id: failed },
+      { what: 'took_effect', id: unknown, resultId: String(twin?.key.id) },
+    ] as const) {
+      const decision = await decideChange(database.pool, wish, { via: 'command' })
+      await carryOutDecision(context, decision, AbortSignal.timeout(100_000))
+    }
     await push()
     await pusher.close()
     await close()

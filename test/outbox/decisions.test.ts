@@ -4,21 +4,23 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { ReadCall } from '../../src/api/types.ts'
 import * as client from '../../src/client.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/database/database.ts'
 import { kyselyOn } from '../../src/database/sql.ts'
+import { ApiError } from '../../src/errors.ts'
 import { openMirror } from '../../src/library.ts'
 import { createLogger } from '../../src/log.ts'
 import type { Choice, DecisionOptions, ResolveOptions } from '../../src/outbox/decide.ts'
-import { carryOutDecisions, decideChange, type ReadBack } from '../../src/outbox/decisions.ts'
+import { carryOutDecisions, decideChange } from '../../src/outbox/decisions.ts'
 import type { KyselyTransaction } from '../../src/outbox/enqueue.ts'
-import { done } from '../../src/outbox/kinds/shared.ts'
 import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
 import { advance } from '../../src/sync/advance.ts'
 import { decideStream } from '../../src/sync/decisions.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { runsOf } from '../helpers/extent.ts'
+import { contextFor } from './rig.ts'
 
 const log = createLogger('silent')
 const settings = readConfig({}, '/nonexistent')
@@ -99,19 +101,22 @@ async function heldRun(keys: number): Promise<string> {
   return id
 }
 
-const readBack: ReadBack = {
-  look: async (settled) => done(settled, { rentalId: '1' }, null),
-  assertCurrent: async () => {},
-}
-
-/** What workers do: several of them, at once. */
-const workers = (): Promise<unknown> =>
-  Promise.all([
-    carryOutDecisions({ database, log }, readBack),
-    carryOutDecisions({ database, log }, readBack),
+/** What workers do: several of them, at once. Their API cannot be reached. */
+async function workers(): Promise<void> {
+  const { context, close } = contextFor({ database, sandbox: { url: 'http://127.0.0.1:1' } })
+  const read = async ({ endpoint }: ReadCall): Promise<never> => {
+    throw new ApiError('API_UNREACHABLE', 'No connection.', { endpoint })
+  }
+  const pushing = { ...context, api: { ...context.api, read } }
+  const stopped = AbortSignal.timeout(100_000)
+  await Promise.all([
+    carryOutDecisions(pushing, stopped),
+    carryOutDecisions(pushing, stopped),
     advance(database, settings),
     advance(database, settings),
   ])
+  await close()
+}
 
 type Subject = {
   readonly target: string

@@ -19,7 +19,7 @@ import { type Database, openDatabase } from '../../src/database/database.ts'
 import { createLogger } from '../../src/log.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import type { PushContext, PushSettings } from '../../src/outbox/context.ts'
-import { cancelChange, readBackFrom, resolveChange, retryChange } from '../../src/outbox/decisions.ts'
+import { type ChangeDecision, carryOutDecision, decideChange } from '../../src/outbox/decisions.ts'
 import { type ChangeInfo, findChange } from '../../src/outbox/inspect.ts'
 import { createPusher, type Pusher } from '../../src/outbox/pusher.ts'
 import { createShowDelay } from '../../src/outbox/show-delay.ts'
@@ -72,11 +72,7 @@ export type Rig = AsyncDisposable & {
     work?: (pusher: Pusher) => Promise<unknown>,
   ): Promise<void>
   /** An operator decides about a change; what needs the API is carried out at once. */
-  decide(
-    what: 'retry' | 'cancel' | 'local' | 'remote' | 'took_effect' | 'did_not',
-    id: string,
-    resultId?: string,
-  ): Promise<void>
+  decide(what: ChangeDecision, id: string, resultId?: string): Promise<void>
   change(id: string): Promise<ChangeInfo>
   statuses(ids: readonly string[]): Promise<readonly string[]>
   /** The API answers the next requests of an operation so. */
@@ -147,7 +143,6 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
   const privacy = options.privacy && (await openPrivacy(database.pool, options.privacy))
   const context = { ...plain, ...(privacy && { privacy }) }
   const pusher = createPusher(context)
-  const readBack = readBackFrom(context, new AbortController().signal)
   let planner: Planner | undefined
 
   const rows: Rig['rows'] = (stream) => sandbox.truth({ only: [stream] })[stream] ?? []
@@ -195,9 +190,8 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
       }
     },
     decide: async (what, id, resultId) => {
-      if (what === 'retry') await retryChange(database, id)
-      else if (what === 'cancel') await cancelChange(database, id)
-      else await resolveChange(database, { what, id, resultId: resultId ?? null }, readBack)
+      const decision = await decideChange(database.pool, { what, id, resultId: resultId ?? null }, { via: 'command' })
+      await carryOutDecision(context, decision, AbortSignal.timeout(100_000))
     },
     change,
     statuses: (ids) => Promise.all(ids.map(async (id) => (await change(id)).status)),

@@ -6,7 +6,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { stringifyJson } from '../../json/plain.ts'
 import { meant } from '../../near-names.ts'
-import { cancelChange, type Resolution, readBackFrom, resolveChange, retryChange } from '../../outbox/decisions.ts'
+import { type ChangeDecision, carryOutDecision, decideChange } from '../../outbox/decisions.ts'
 import { refusalOf } from '../../outbox/enqueue.ts'
 import {
   type ChangeInfo,
@@ -139,7 +139,7 @@ export async function runRetry(
   // Oldest first: what another one waits for comes before it.
   const sorted = [...chosen].sort((a, b) => Number(BigInt(a) - BigInt(b)))
   const by = aboutOne(ids, { expected })
-  return await decideEach(opened, sorted, json, (id) => retryChange(database, id, by))
+  return await decideEach(opened, sorted, json, (id) => decideChange(database.pool, { what: 'retry', id }, by))
 }
 
 export async function runCancel(
@@ -149,7 +149,7 @@ export async function runCancel(
 ): Promise<void> {
   const by = aboutOne(ids, { expected })
   await using opened = await context.openDatabase()
-  return await decideEach(opened, ids, json, (id) => cancelChange(opened.database, id, by))
+  return await decideEach(opened, ids, json, (id) => decideChange(opened.database.pool, { what: 'cancel', id }, by))
 }
 
 /** @throws BoatMirrorError USAGE for `--expected` with several changes: each has its own plan */
@@ -163,7 +163,7 @@ async function decideEach(
   opened: OpenedDatabase,
   ids: readonly string[],
   json: boolean,
-  decide: (id: string) => Promise<void>,
+  decide: (id: string) => Promise<unknown>,
 ): Promise<void> {
   for (const id of ids) await decide(id)
   const changes = await Promise.all(ids.map((id) => existing(opened.database, id)))
@@ -183,7 +183,7 @@ type ResolveFlags = {
 }
 
 /** @throws BoatMirrorError USAGE unless exactly one flag says how */
-function choiceOf({ take, tookEffect, didNot }: ResolveFlags): Resolution['what'] {
+function choiceOf({ take, tookEffect, didNot }: ResolveFlags): ChangeDecision {
   const given = { local: take === 'local', remote: take === 'remote', took_effect: tookEffect, did_not: didNot }
   const [choice, ...more] = Object.entries(given).flatMap(([name, is]) => (is ? [name as keyof typeof given] : []))
   if (choice !== undefined && more.length === 0) return choice
@@ -199,8 +199,8 @@ export async function runResolve(
   await using app = await context.open({ schema: 'check', patienceMs })
   const { database } = app
   const resultId = what === 'took_effect' ? (flags.id ?? null) : null
-  const readBack = readBackFrom(app.pushContext, context.signal)
-  await resolveChange(database, { what, id, resultId }, readBack, decidedBy(flags))
+  const decision = await decideChange(database.pool, { what, id, resultId }, decidedBy(flags))
+  await carryOutDecision(app.pushContext, decision, context.signal)
   const change = await existing(database, id)
   const left = await changesForPerson(database.pool)
   if (flags.json) printJson({ id, operation: change.operation, status: change.status, needPerson: left })
