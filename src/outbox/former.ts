@@ -9,14 +9,15 @@
 //   others         decide without evidence, as after any lost answer
 
 import { streamNamed } from '../catalog/catalog.ts'
-import { identifier, type Queryable } from '../database/sql.ts'
+import { keyText } from '../catalog/keys.ts'
+import { identifier, keySql, type Queryable } from '../database/sql.ts'
 import { keyObject } from '../mirror/diff-sql.ts'
 import { decided } from '../sync/refused-decision.ts'
 import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { withResults } from './kinds/shared.ts'
 import type { Outcome } from './outcome.ts'
-import { rootOf } from './reads.ts'
+import { mirrorKey, rootOf } from './reads.ts'
 import { isUnsettled } from './states.ts'
 
 /** Unsettled changes of the database that this one is a copy of, until you decide about it; null: none. */
@@ -53,20 +54,15 @@ async function knownThen(
   ids: readonly string[],
 ): Promise<Known> {
   const stream = streamNamed(change.write.stream)
-  const parents = stream.key
-    .slice(0, -1)
-    .map((column, index) => [column, Object.keys(change.write.target)[index] ?? ''])
-  const own = [['id', ''], ...parents].map(([column = ''], index) =>
-    index === 0 ? `t.id::text = any($1::text[])` : `t.${identifier(column)}::text = $${index + 3}`,
-  )
+  const keys = ids.map((id) => keyText(mirrorKey(change.write, params, id) ?? []))
   const { rows } = await context.database.pool.query<Known>(
-    `select array(select t.id::text from mirror.${identifier(stream.name)} t where ${own.join(' and ')}
+    `select array(select t.id::text from mirror.${identifier(stream.name)} t where ${keySql(stream, 't')} = any($1)
        and not exists (select from mirror.change_log c where c.stream = '${stream.name}' and c.key = ${keyObject(stream.key, 't')}
          and c.operation = 'insert' and c.epoch::text <> q.proof->>'former' and c.changed_at > q.enqueued_at)) as ids,
        exists (select from sync.runs r where r.stream = $3 and r.status = 'done' and not r.hot
          and r.finished_at < (select i.since from outbox.installation i)) as "isWhole"
      from outbox.queue q where q.id = $2`,
-    [ids, change.id, rootOf(change.write).stream.name, ...parents.map(([, param = '']) => params[param])],
+    [keys, change.id, rootOf(change.write).stream.name],
   )
   return rows[0] ?? { ids: [], isWhole: false }
 }

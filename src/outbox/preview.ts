@@ -42,9 +42,16 @@ function fieldsOf(change: Change, body: JsonObject, before: Json): readonly Fiel
   })
 }
 
+/** Why the present record could not be read; null: the error is another. */
+function unreadable(error: unknown): string | null {
+  if (error instanceof ApiError) return messageOf(error)
+  return error instanceof Error && error.name === 'TimeoutError' ? 'the API does not answer, or is paused.' : null
+}
+
 async function preview(context: PushContext, change: Change, signal: AbortSignal): Promise<Preview> {
   const [method = '', path = ''] = change.write.endpoint.split(' ')
   const plain = { id: change.id, operation: change.operation, method, path, readable: true }
+  const nothing = { ...plain, body: null, fields: [] }
   const waiting = waitsFor(change)
   if (waiting.length > 0) {
     const fields = Object.entries(change.body).map(([field, to]) => ({ field, from: null, to }))
@@ -52,7 +59,7 @@ async function preview(context: PushContext, change: Change, signal: AbortSignal
   }
   try {
     const prepared = await prepareChange({ context, change, signal, startedAt: context.clock.now(), knownMs: 0 })
-    if (prepared.kind !== 'prepared') return { ...plain, body: null, fields: [], note: noteOf(prepared) }
+    if (prepared.kind !== 'prepared') return { ...nothing, note: noteOf(prepared) }
     const body = change.write.body.length === 0 ? null : (asRead(prepared.body) as JsonObject)
     const before = asRead(prepared.evidence.before ?? null)
     return {
@@ -63,14 +70,9 @@ async function preview(context: PushContext, change: Change, signal: AbortSignal
       note: prepared.warnings.join(' ') || null,
     }
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error
-    return {
-      ...plain,
-      body: null,
-      fields: [],
-      note: `The current value cannot be read: ${messageOf(error)}`,
-      readable: false,
-    }
+    const why = unreadable(error)
+    if (why === null) throw error
+    return { ...nothing, note: `The current value cannot be read: ${why}`, readable: false }
   }
 }
 
@@ -127,16 +129,7 @@ export async function previewDecision(
   )
   if (rows[0] === undefined) return null
   const { conflict, ...row } = rows[0]
-  const change = decided(toChange(row), what, conflict)
-  const signal = AbortSignal.timeout(previewMs)
-  try {
-    return await preview(context, change, signal)
-  } catch (error) {
-    if (!signal.aborted) throw error
-    const [method = '', path = ''] = change.write.endpoint.split(' ')
-    const note = 'The current value cannot be read: the API does not answer, or is paused.'
-    return { id, operation: change.operation, method, path, body: null, fields: [], note, readable: false }
-  }
+  return await preview(context, decided(toChange(row), what, conflict), AbortSignal.timeout(previewMs))
 }
 
 /** Previews the queued changes, oldest first, one request at a time: reads of the API, no write anywhere. */
