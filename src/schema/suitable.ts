@@ -109,8 +109,9 @@ export async function probeEngine(pool: Pool): Promise<string | null> {
   const known = `select from sync.pinned where key = 'engine' and value = ${engine}`
   if (hasTable === 1 && (await pool.query(known)).rowCount === 1) return null
   const note = await tried(pool).catch((error: unknown) => {
-    // What is not allowed is reported where it is needed.
-    if (sqlStateOf(error) === undefined || sqlStateOf(error) === '42501') throw error
+    const state = sqlStateOf(error) ?? ''
+    // Postgres has, and understands, all that is tried. Every other failure is one that Postgres has, too.
+    if (!/^(0A|42)/.test(state) || state === '42501') throw error
     throw unsuitable(messageOf(error))
   })
   if (hasTable === 1 && note === null)

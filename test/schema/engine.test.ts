@@ -57,6 +57,17 @@ describe('an engine', () => {
     expect(rows).toEqual([{ made: null }])
   })
 
+  it.each(['08P01', '40001', '40P01', '42501', '53200', '53300', '55P03', '57014', '57P01', '57P03'])(
+    'that fails with %s is Postgres: the failure is reported as it is',
+    async (state) => {
+      await using database = await createTestDatabase({ migrated: false })
+      await database.pool.query(`create function public.fails() returns text language plpgsql
+        as $$ begin raise exception using errcode = '${state}'; end $$`)
+      altered('pg_current_xact_id()::text as id', 'public.fails() as id')
+      await expect(probeEngine(database.pool)).rejects.toMatchObject({ code: state })
+    },
+  )
+
   it('that works is tried once, and again when its version changes', async () => {
     await using database = await createTestDatabase()
     const asked = altered('', '')
