@@ -143,7 +143,7 @@ describe('texts of the API are read as date-times by this reader alone', () => {
   const allowed = new Set([
     'src/sync/lists/windows.ts: new Date(begin.getTime() + hotWindowMs)',
     'src/sync/lists/windows.ts: new Date(times[0] ?? 0)',
-    "src/sync/check/check.ts: new Date('9999-12-31T00:00:00Z')",
+    "src/sync/check.ts: new Date('9999-12-31T00:00:00Z')",
     'src/sync/details/samples.ts: new Date(now.getTime() - dayMs)',
     'src/sync/details/gone.ts: new Date(startedAt.getTime() - recentlySeenMs)',
     'src/sync/deletions/emptied.ts: new Date(readAt.getTime() - longestMs)',

@@ -3,8 +3,7 @@
 import { count } from '../format.ts'
 import { stringifyJson } from '../json/plain.ts'
 import type { Logger } from '../log.ts'
-import { type CheckOptions, checkStreams } from '../sync/check/check.ts'
-import { isDifferent, type StreamCheck } from '../sync/check/tally.ts'
+import { type CheckOptions, checkStreams, isDifferent, type StreamCheck } from '../sync/check.ts'
 import type { ExitCode, OpenedApp } from './context.ts'
 import { oneLine, printJson, printText, table, tell } from './terminal/output.ts'
 

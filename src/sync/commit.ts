@@ -20,12 +20,11 @@ import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.t
 import { assertMayGo, keepLost, TooManyLost, withoutLost } from './deletions/below.ts'
 import { endSweep } from './deletions/missing.ts'
 import { withStubs } from './details/embeds.ts'
-import { linkedStream } from './details/links.ts'
+import { linkedStream, linkKeys } from './details/links.ts'
 import { noteFleets } from './details/readers/slots.ts'
 import { leavesOut, samplesOf } from './details/samples.ts'
 import { hotSince, scheduledSince } from './due/candidates.ts'
 import { dueKeys } from './due/due.ts'
-import { linkKeys } from './due/links.ts'
 import { noteReads, repeatingReadsOf } from './due/reads.ts'
 import { economyOf } from './economy.ts'
 import { withoutStale } from './just-written.ts'
@@ -79,8 +78,6 @@ export const committing: TaskWriter = {
     return economyOf(reads, { leavesOut: leavesOut(run), part, now: context.clock.now() })
   },
 
-  samples: samplesOf,
-
   /** Deletions above the threshold are held, rows that Postgres refuses are quarantined, and the rest is committed. */
   commit: async (run, found, { after, ...extras } = {}) => {
     const { context } = run
@@ -115,24 +112,20 @@ export const committing: TaskWriter = {
   endPass,
   endSweep,
 
-  dueKeys: async (run) => {
+  plan: async (run) => {
     const { context, stream, task } = run
     const { pool } = context.database
     await analyzeGrown(pool, context.log)
-    const since = await sinceOf(pool, run)
-    if (!isEnabled(stream, context.settings)) return []
     const { fullRead, hot, isScheduled, runStartedAt } = task
-    const due = dueSettings(context, {
+    const settings = dueSettings(context, {
       scope: hot ? 'hot' : isScheduled ? 'schedule' : 'sync',
       ...(fullRead && { before: runStartedAt }),
-      since,
+      since: await sinceOf(pool, run),
     })
-    return await dueKeys(pool, stream, due)
-  },
-
-  linkKeys: async ({ context, stream }) => {
+    const due = isEnabled(stream, context.settings) ? await dueKeys(pool, stream, settings) : []
     const target = linkedStream(stream)
-    return target === undefined ? [] : await linkKeys(context.database.pool, target)
+    const links = target === undefined ? [] : await linkKeys(pool, target)
+    return { due, links, ...(await samplesOf(run)) }
   },
 
   waiting: ({ context, task }) => waitingTasks(context.database.pool, moreUrgentThan(task.priority), placeMs),

@@ -102,14 +102,18 @@ export type CommitExtras = {
   readonly also?: (client: PoolClient) => Promise<void>
 }
 
-/** What a plan samples of the reads that repeat others. */
-export type Samples = {
+/** What a run reads after its list. */
+export type Plan = {
+  /** The records whose details to read, in order of usefulness. */
+  readonly due: readonly DueKey[]
   /** Records of a list to read although it shows what their singles would. */
-  readonly keys: readonly DueKey[]
+  readonly sampled?: readonly DueKey[]
   /** The details of this run are to make a first sample. */
-  readonly isFirst: boolean
-  /** What to note of these reads. */
-  readonly reads: readonly ReadCount[]
+  readonly isFirst?: boolean
+  /** What to note of reads that repeat others. */
+  readonly reads?: readonly ReadCount[]
+  /** The records of another stream by which to request the links that this stream fills. */
+  readonly links?: readonly string[]
 }
 
 /** What follows a task that ends. */
@@ -141,8 +145,6 @@ export type TaskWriter = {
   listed(run: Reading<'list'>, keys: readonly string[]): Promise<ReadonlyMap<string, Listed>>
   /** Which of the stream's redundant reads are skipped; `part`: of a first sample, the part that this task makes. */
   economy(run: TaskRun, part?: number): Promise<Economy>
-  /** What a plan samples of the stream's redundant reads. */
-  samples(run: TaskRun): Promise<Samples>
   /** Was this record seen since then? */
   isThere(run: Reading, key: string, seen: Seen): Promise<boolean>
   /** Takes what was found. @throws BoatMirrorError LEASE_LOST when another worker took the task over. */
@@ -151,10 +153,7 @@ export type TaskWriter = {
   endPass(run: TaskRun, at: Checkpoint): Promise<Checkpoint>
   /** Ends a sweep: plans to confirm missing records, then plans details. */
   endSweep(run: TaskRun<'list'>, at: Checkpoint): Promise<void>
-  /** The records whose details to read, in order of usefulness. */
-  dueKeys(run: TaskRun): Promise<readonly DueKey[]>
-  /** The records of another stream by which to request the links that this stream fills. */
-  linkKeys(run: TaskRun): Promise<readonly string[]>
+  plan(run: TaskRun): Promise<Plan>
   /** What waits for a place that these details have: something more urgent, anything at all? */
   waiting(run: TaskRun): Promise<Waiting>
   /** Ends the task. */

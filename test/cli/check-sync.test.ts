@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { checksText } from '../../src/cli/check-sync.ts'
 import type { Difference } from '../../src/mirror/comparison.ts'
-import type { StreamCheck } from '../../src/sync/check/tally.ts'
+import type { StreamCheck } from '../../src/sync/check.ts'
 
 const check = (facts: Partial<StreamCheck>): StreamCheck => ({
   stream: 'users',

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest'
 import type { SandboxOptions } from '../../sandbox/index.ts'
-import { checkStreams } from '../../src/sync/check/check.ts'
+import { checkStreams } from '../../src/sync/check.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { fetchJson, type Got } from './reads-rig.ts'
 import { openStack, type Side, type Stack } from './stack.ts'

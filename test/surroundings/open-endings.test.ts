@@ -2,7 +2,7 @@
 // records missing, and it names the setting that helps.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkStreams } from '../../src/sync/check/check.ts'
+import { checkStreams } from '../../src/sync/check.ts'
 import type { Run } from '../../src/sync/runs/runs.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { type Asked, frontedSandbox, openListFront, pageOf, type Reply } from './list-front.ts'

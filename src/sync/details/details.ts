@@ -28,8 +28,7 @@ export async function runPlan(run: TaskRun): Promise<void> {
   const isList = stream.reads.kind === 'list'
   if (isList) await probeFirst(listReading(run, stream))
   else await writer.begin(run)
-  const due = await writer.dueKeys(run)
-  const { keys: sampled, isFirst, reads } = await writer.samples(run)
+  const { due, sampled = [], isFirst = false, reads = [], links = [] } = await writer.plan(run)
   const all = [...due, ...sampled.map((each) => ({ ...each, rank: each.rank === 0 ? 0 : lastRank }))]
   const tasks = [...new Set(all.map(({ rank }) => rank))].flatMap((rank) => {
     const ofRank = all.filter((each) => each.rank === rank)
@@ -43,10 +42,10 @@ export async function runPlan(run: TaskRun): Promise<void> {
       )
     })
   })
-  const links = keyBatches(await writer.linkKeys(run)).map(
+  const linking = keyBatches(links).map(
     (keys) => ({ kind: 'links', reason: 'new', priority: detailPriority(task, 1), payload: { asked: keys } }) as const,
   )
-  await writer.end(run, { tasks: [...links, ...tasks], reads, ...(!isList && { swept: due.length }) })
+  await writer.end(run, { tasks: [...linking, ...tasks], reads, ...(!isList && { swept: due.length }) })
 }
 
 /** After this many failures in a row a batch gives up: the API is down, not the record bad. */

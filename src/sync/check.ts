@@ -1,31 +1,89 @@
 // `sync --check`: the tasks of a sync, carried out by a writer that compares what they find with the mirror, takes nothing
 // for known, and writes no record.
 
-import { streamNamed } from '../../catalog/catalog.ts'
-import { keyText } from '../../catalog/keys.ts'
-import type { StreamDef } from '../../catalog/types.ts'
-import { ApiError, BoatMirrorError, messageOf } from '../../errors.ts'
-import { type Comparison, compareWrites, type Difference } from '../../mirror/comparison.ts'
-import type { TableWrite } from '../../mirror/rows.ts'
-import type { ChangeSet } from '../change-set.ts'
+import { streamNamed } from '../catalog/catalog.ts'
+import { keyText } from '../catalog/keys.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
+import { type Comparison, compareWrites, type Difference } from '../mirror/comparison.ts'
+import type { TableWrite } from '../mirror/rows.ts'
+import type { ChangeSet } from './change-set.ts'
 import {
   type CommitExtras,
   type Following,
-  type Samples,
+  type Plan,
   type SyncContext,
   type TaskRun,
   type TaskWriter,
   taskRun,
-} from '../context.ts'
-import { confirmationsOf } from '../deletions/confirmations.ts'
-import { noSamples } from '../details/samples.ts'
-import { type DueKey, dueKeys } from '../due/due.ts'
-import { type Economy, noEconomy } from '../economy.ts'
-import { nextVariant } from '../lists/progress.ts'
-import { dueSettings, planTask, sweepTask } from '../plan.ts'
-import { carryOut } from '../run-task.ts'
-import type { NewTask, Task, Waiting } from '../runs/tasks.ts'
-import { CheckTally, type StreamCheck } from './tally.ts'
+} from './context.ts'
+import { confirmationsOf } from './deletions/confirmations.ts'
+import { dueKeys } from './due/due.ts'
+import { type Economy, noEconomy } from './economy.ts'
+import { nextVariant } from './lists/progress.ts'
+import { dueSettings, planTask, sweepTask } from './plan.ts'
+import { carryOut } from './run-task.ts'
+import type { NewTask, Task, Waiting } from './runs/tasks.ts'
+
+export type StreamCheck = {
+  readonly stream: string
+  /** Records compared. */
+  readonly compared: number
+  /** In the API, not (alive) in the mirror. */
+  readonly missing: number
+  readonly different: number
+  /** Alive in the mirror, gone in the API. */
+  readonly deleted: number
+  /** Records that cannot be mirrored. */
+  readonly bad: number
+  /** Why something could not be read. */
+  readonly problems: readonly string[]
+  /** The first differences. */
+  readonly samples: readonly Difference[]
+}
+
+type Open = { -readonly [K in keyof StreamCheck]: StreamCheck[K] }
+
+/** Differences and problems kept per stream; the counts are complete. */
+const kept = 20
+
+/** Adds findings up. */
+export class CheckTally {
+  readonly #streams = new Map<string, Open>()
+
+  /** The entry of a stream; made when it is first named, so that a stream without differences appears too. */
+  of(stream: string): Open {
+    const known = this.#streams.get(stream)
+    if (known !== undefined) return known
+    const fresh = { stream, compared: 0, missing: 0, different: 0, deleted: 0, bad: 0, problems: [], samples: [] }
+    this.#streams.set(stream, fresh)
+    return fresh
+  }
+
+  add(found: readonly Comparison[]): void {
+    for (const { stream, missing, different, deleted, samples } of found) {
+      const entry = this.of(stream)
+      entry.missing += missing
+      entry.different += different
+      entry.deleted += deleted
+      entry.samples = [...entry.samples, ...samples].slice(0, kept)
+    }
+  }
+
+  problem(stream: string, text: string): void {
+    const entry = this.of(stream)
+    if (entry.problems.length < kept) entry.problems = [...entry.problems, text]
+  }
+
+  /** All streams, in the order they were checked. */
+  all(): readonly StreamCheck[] {
+    return [...this.#streams.values()]
+  }
+}
+
+/** True when mirror and API differ, or when that could not be determined. */
+export const isDifferent = (check: StreamCheck): boolean =>
+  check.missing + check.different + check.deleted + check.problems.length > 0
 
 export type CheckOptions = {
   readonly signal: AbortSignal
@@ -127,11 +185,9 @@ class StreamComparison implements TaskWriter {
   async begin(): Promise<void> {}
   knownRecords = async (): Promise<ReadonlyMap<string, never>> => new Map<string, never>()
   knownDetails = this.knownRecords
-  linkKeys = async (): Promise<readonly string[]> => []
   waiting = async (): Promise<Waiting> => ({ urgent: false, any: true })
   listed = this.knownRecords
   economy = async (): Promise<Economy> => noEconomy
-  samples = async (): Promise<Samples> => noSamples
   /** Its list or its parent named it a moment ago. */
   isThere = async (): Promise<boolean> => true
   /** A record missing from a moving list is requested by its single. */
@@ -199,12 +255,9 @@ class StreamComparison implements TaskWriter {
     for await (const tasks of confirmationsOf([missing], missing.length, { kind: 'confirm' })) this.#add(tasks)
   }
 
-  async dueKeys({ stream }: TaskRun): Promise<readonly DueKey[]> {
-    return [...(stream.reads.kind === 'list' ? this.#due : this.#parents)].map((key) => ({
-      key,
-      rank: 0,
-      reason: 'asked',
-    }))
+  async plan({ stream }: TaskRun): Promise<Plan> {
+    const keys = stream.reads.kind === 'list' ? this.#due : this.#parents
+    return { due: [...keys].map((key) => ({ key, rank: 0, reason: 'asked' })) }
   }
 
   async end(_: TaskRun, next?: Following): Promise<void> {
