@@ -1,7 +1,7 @@
 // The queues, the content of their jobs, and the part of BullMQ we use, on either backend. A job carries ids, never
 // content: it is a wake-up, and the tables define the work.
 
-import type { BulkJobOptions, Job, JobsOptions, RepeatOptions } from 'bullmq'
+import type { Job, Queue } from 'bullmq'
 import type { Pooling } from '../database/pooler.ts'
 import type { Logger } from '../log.ts'
 
@@ -23,25 +23,17 @@ type BackendKind = 'postgres' | 'redis'
 export type Processor = (job: Job, signal: AbortSignal) => Promise<Record<string, number | string>>
 
 /** The part of a BullMQ queue that we use. */
-export type JobQueue = {
-  add(name: string, data: unknown, options?: JobsOptions): Promise<unknown>
-  /** Jobs by state. */
-  getJobCounts(): Promise<Readonly<Record<string, number>>>
-  addBulk(jobs: { name: string; data: unknown; opts?: BulkJobOptions }[]): Promise<unknown>
-  getJobSchedulers(start?: number, end?: number): Promise<readonly { key: string; every?: number | undefined }[]>
-  upsertJobScheduler(
-    id: string,
-    repeat: Omit<RepeatOptions, 'key'>,
-    template?: {
-      name?: string
-      data?: unknown
-      opts?: Omit<JobsOptions, 'jobId' | 'repeat' | 'delay' | 'deduplication' | 'debounce'>
-    },
-  ): Promise<unknown>
-  removeJobScheduler(id: string): Promise<boolean>
-  setGlobalConcurrency(concurrency: number): Promise<unknown>
-  close(): Promise<void>
-}
+export type JobQueue = Pick<
+  Queue,
+  | 'add'
+  | 'addBulk'
+  | 'close'
+  | 'getJobCounts'
+  | 'getJobSchedulers'
+  | 'upsertJobScheduler'
+  | 'removeJobScheduler'
+  | 'setGlobalConcurrency'
+>
 
 /** The part of a BullMQ worker that we use. */
 export type JobWorker = { close(force?: boolean): Promise<void> }

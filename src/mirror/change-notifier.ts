@@ -1,6 +1,8 @@
 // NOTIFY boat_mirror_changes after commits that wrote: in a separate statement (inside transactions, all commits
 // would queue behind one lock), at most ten times a second per process.
 
+import { within } from '../clock.ts'
+import { listen } from '../database/listen.ts'
 import type { Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -47,5 +49,29 @@ export function createChangeNotifier(db: Queryable, log: Logger, intervalMs = 10
       clearTimeout(timer)
       return sending
     },
+  }
+}
+
+/** Changes behind an older transaction become readable when that one ends, which sends no notification. */
+const pollMs = 2_000
+
+/**
+ * Makes a wait that ends when changes are announced, or were since the last one, or after `ms` (two seconds by default); it
+ * rejects when the signal is aborted.
+ */
+export function waitForChanges(url: string, log: Logger, signal: AbortSignal): (ms?: number) => Promise<void> {
+  let announced = false
+  let wake = (): void => {}
+  const onNotify = (): void => {
+    announced = true
+    wake()
+  }
+  void listen({ url, channel: changesChannel, onNotify, log, signal })
+  return async (ms = pollMs) => {
+    const woken = new Promise<void>((resolve) => {
+      wake = resolve
+    })
+    if (!announced) await within(ms, woken, signal)
+    announced = false
   }
 }

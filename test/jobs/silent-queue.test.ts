@@ -17,15 +17,15 @@ function fakeBackend(onJob: (deliver: () => void) => void): QueueBackend {
   let process: Processor = async () => ({})
   const add = async (name: string, data: unknown): Promise<void> =>
     onJob(() => void process({ name, data } as Parameters<Processor>[0], new AbortController().signal))
-  const queue: Partial<JobQueue> = {
+  const queue = {
     add,
-    addBulk: async (jobs) => {
+    addBulk: async (jobs: Parameters<JobQueue['addBulk']>[0]) => {
       for (const { name, data } of jobs) await add(name, data)
     },
     close: async () => {},
   }
   const backend: Partial<QueueBackend> = {
-    openQueue: async () => queue as JobQueue,
+    openQueue: async () => queue as unknown as JobQueue,
     openWorker: async (_name, processor) => {
       process = processor
       return { close: async () => {} }

@@ -3,8 +3,8 @@
 import { existingStream } from '../../catalog/catalog.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
+import { waitForChanges } from '../../mirror/change-notifier.ts'
 import { changeText, followFeed, placeOf } from '../../mirror/follow.ts'
-import { waitForChanges } from '../../mirror/wait-for-changes.ts'
 import type { CommandContext } from '../context.ts'
 import { assertOpen, write } from '../terminal/unwritten.ts'
 

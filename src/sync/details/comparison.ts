@@ -1,29 +1,19 @@
 // Whether an answer is about the requested record: a cache that mixes up its answers may return another one. And
 // whether it is the same record that another read has brought.
 
-import { isObject, type Json, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
+import { type Json, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { Found } from '../change-set.ts'
 import type { Reading } from '../context.ts'
-import { valueAt } from '../records/project.ts'
+import { canonical, valueAt } from '../records/project.ts'
 import { listedPayload } from '../remembered/payloads.ts'
 
 /** Are these one record, whole, whatever the order of its members and of the elements of its arrays? Null: it was changed between the two reads. Pure. */
 export function isSame({ modified }: StreamDef, first: Json, second: Json): boolean | null {
   const sameText = (a: Json, b: Json): boolean => stringifyJson(a) === stringifyJson(b)
-  if (sameText(first, second) || sameText(sorted(first), sorted(second))) return true
+  if (sameText(first, second) || canonical(first, true) === canonical(second, true)) return true
   const moved = modified !== undefined && !sameText(valueAt(first, modified) ?? null, valueAt(second, modified) ?? null)
   return moved ? null : false
-}
-
-function sorted(value: Json): Json {
-  if (Array.isArray(value)) {
-    const elements = value.map(sorted).map((element) => ({ element, text: stringifyJson(element) }))
-    return elements.sort((a, b) => (a.text < b.text ? -1 : Number(a.text > b.text))).map(({ element }) => element)
-  }
-  if (!isObject(value)) return value
-  const names = Object.keys(value).sort()
-  return Object.fromEntries(names.map((name) => [name, sorted(value[name] ?? null)]))
 }
 
 /**

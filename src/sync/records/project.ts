@@ -175,10 +175,13 @@ export function contentKeys(records: readonly Json[]): readonly string[] {
   })
 }
 
-/** JSON text with sorted members, so that the same content always has the same key. */
-function canonical(value: Json): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+/** JSON text with sorted members, so that the same content always has the same key. `anyOrder`: with sorted elements, too. */
+export function canonical(value: Json, anyOrder = false): string {
+  if (Array.isArray(value)) {
+    const elements = value.map((element) => canonical(element, anyOrder))
+    return `[${(anyOrder ? elements.sort() : elements).join(',')}]`
+  }
   if (!isObject(value)) return stringifyJson(value)
   const members = Object.keys(value).sort()
-  return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(value[name] ?? null)}`).join(',')}}`
+  return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(value[name] ?? null, anyOrder)}`).join(',')}}`
 }
