@@ -58,37 +58,23 @@ describe('a stream', () => {
     )
   })
 
-  const dependencies: readonly { name: string; stream: string; expected: ReturnType<typeof dependenciesOf> }[] = [
-    { name: 'without anything above or inside it waits for nothing', stream: 'equipments', expected: [] },
-    {
-      name: 'of documents that may be missing waits until every user is read',
-      stream: 'user_identities',
-      expected: [{ stream: 'users', state: 'finished' }],
-    },
-    {
-      name: 'of documents that are always there waits for the list alone',
-      stream: 'rental_resources',
-      expected: [
-        { stream: 'rentals', state: 'swept' },
-        { stream: 'resources', state: 'swept' },
+  const dependencies: readonly (readonly [name: string, stream: string, expected: Readonly<Record<string, string>>])[] =
+    [
+      ['without anything above or inside it waits for nothing', 'equipments', {}],
+      ['of documents that may be missing waits until every user is read', 'user_identities', { users: 'finished' }],
+      ['of documents always there waits for lists alone', 'rental_resources', { rentals: 'swept', resources: 'swept' }],
+      ['below slots waits until every slot is read', 'resource_slot_tides', { resource_slots: 'finished' }],
+      [
+        'that asks for durations waits until they are read',
+        'resource_availability',
+        { resources: 'swept', resource_durations: 'finished' },
       ],
-    },
-    {
-      name: 'below slots waits until every slot is read',
-      stream: 'resource_slot_tides',
-      expected: [{ stream: 'resource_slots', state: 'finished' }],
-    },
-    {
-      name: 'that asks for durations waits until they are read',
-      stream: 'resource_availability',
-      expected: [
-        { stream: 'resources', state: 'swept' },
-        { stream: 'resource_durations', state: 'finished' },
-      ],
-    },
-  ]
-  for (const { name, stream, expected } of dependencies)
-    it(name, () => expect(dependenciesOf(streamNamed(stream))).toEqual(expected))
+    ]
+  for (const [name, stream, expected] of dependencies)
+    it(name, () => {
+      const found = dependenciesOf(streamNamed(stream)).map((each) => [each.stream, each.state])
+      expect(found).toEqual(Object.entries(expected))
+    })
 
   it('waits for nothing that was not asked for in the same request', () => {
     expect(startableStreams(new Map([['rental_options', 'waiting']]))).toEqual(['rental_options'])
@@ -98,11 +84,12 @@ describe('a stream', () => {
 describe('keyBatches', () => {
   const keys = fc.integer({ min: 1, max: 8_000 }).map((count) => [...Array(count).keys()])
 
-  it('are never empty nor larger than 200, and of one size but for the last', () => {
+  it('have every key once, are never empty nor larger than 200, and of one size but for the last', () => {
     expect(keyBatches([])).toEqual([])
     fc.assert(
       fc.property(keys, (all) => {
         const sizes = keyBatches(all).map((portion) => portion.length)
+        expect(keyBatches(all).flat()).toEqual(all)
         const [first = 0] = sizes
         expect(first).toBeLessThanOrEqual(200)
         for (const size of sizes.slice(0, -1)) expect(size).toBe(first)
