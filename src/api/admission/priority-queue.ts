@@ -40,22 +40,13 @@ export function createPriorityQueue(): PriorityQueue {
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       const lane = lanes[priority]
-      const waiter: Waiter = {
-        admit: () => {
-          lane.delete(waiter)
-          forget()
-          resolve()
-        },
-        refuse: (error) => {
-          lane.delete(waiter)
-          forget()
-          reject(error)
-        },
-      }
-      const forget = onAbort(signal, () => {
+      const leave = (settle: () => void): void => {
         lane.delete(waiter)
-        reject(signal?.reason)
-      })
+        forget()
+        settle()
+      }
+      const waiter: Waiter = { admit: () => leave(resolve), refuse: (error) => leave(() => reject(error)) }
+      const forget = onAbort(signal, () => waiter.refuse(signal?.reason))
       lane.add(waiter)
     })
 
