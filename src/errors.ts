@@ -71,10 +71,10 @@ export type ErrorCode = keyof typeof errorCodes
 
 type ErrorDetails = {
   /** What you can do about it, as an imperative sentence. */
-  readonly remedy?: string
+  readonly remedy?: string | undefined
   readonly cause?: unknown
   /** Replaces the kind of the code. */
-  readonly kind?: ErrorKind
+  readonly kind?: ErrorKind | undefined
 }
 
 /** An error with a stable code. `message` names the thing and the value; `remedy` says what to do. */
@@ -95,15 +95,15 @@ export class BoatMirrorError extends Error {
 export type ApiErrorDetails = ErrorDetails & {
   /** Method and path template, e.g. `GET /v3/rentals/{rentalId}`; never an id. */
   readonly endpoint: string
-  readonly status?: number
+  readonly status?: number | undefined
   /** Milliseconds the API asked us to wait. */
-  readonly retryAfterMs?: number
+  readonly retryAfterMs?: number | undefined
   /** The first 500 characters of the body, secrets removed. */
-  readonly body?: string
+  readonly body?: string | undefined
   /** The reason in the API's answer, secrets removed. It may hold personal data, so it is not part of `message`. */
-  readonly reason?: string
+  readonly reason?: string | undefined
   /** What a 401 asks for (WWW-Authenticate), secrets removed. */
-  readonly asksFor?: string
+  readonly asksFor?: string | undefined
   /** False if the request was certainly not sent: repeating a write is then safe. */
   readonly mayHaveTakenEffect?: boolean
 }

@@ -217,7 +217,7 @@ function asApiError(error: unknown, call: ReadCall, gate: Gate, clock: Clock): A
     retryAfterMs:
       error instanceof QuotaUsed ? Math.min(error.waitMs, quotaAgainMs) : Math.max(0, until - clock.now().getTime()),
     cause: error,
-    ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+    remedy: error.remedy,
   })
 }
 

@@ -125,7 +125,7 @@ function explained(error: ApiError, apiUrl: string): ApiError {
   return new ApiError(error.code, `The API at ${shownAddress(apiUrl)} ${state}. ${error.message}`, {
     endpoint: error.endpoint,
     cause: error,
-    ...(remedy === undefined ? {} : { remedy }),
+    remedy,
   })
 }
 

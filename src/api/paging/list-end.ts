@@ -263,13 +263,10 @@ export async function assertPastEnd(
     refusal.code,
     `${refusal.message} ${resumed ? 'Some records were read' : wereRead(records, 'record')}, but ${missing}.`,
     {
-      endpoint,
+      ...{ endpoint, status, body, reason },
       cause: refusal,
       mayHaveTakenEffect: false,
-      ...(total === null ? {} : { remedy: wrongTotal }),
-      ...(status === undefined ? {} : { status }),
-      ...(body === undefined ? {} : { body }),
-      ...(reason === undefined ? {} : { reason }),
+      remedy: total === null ? undefined : wrongTotal,
     },
   )
 }

@@ -35,10 +35,8 @@ export function named<T>(call: ListCall, step: () => T): T {
     return step()
   } catch (error) {
     if (!(error instanceof BoatMirrorError)) throw error
-    throw new ApiError(error.code, `${call.endpoint}: ${error.message}`, {
-      endpoint: call.endpoint,
-      cause: error,
-      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
-    })
+    const { code, message, remedy } = error
+    const { endpoint } = call
+    throw new ApiError(code, `${endpoint}: ${message}`, { endpoint, cause: error, remedy })
   }
 }

@@ -76,14 +76,13 @@ async function askForPage(
 }
 
 /** The error for a page that is not JSON. It names the page too, so that a manual request shows the same. */
-function ofPage({ code, message, remedy, endpoint, ...details }: ApiError, address: PageAddress): ApiError {
+function ofPage(
+  { code, message, remedy, endpoint, status, mayHaveTakenEffect }: ApiError,
+  address: PageAddress,
+): ApiError {
   const query = address.kind === 'link' ? (address.link.split('?')[1] ?? '') : new URLSearchParams(address.query)
-  const { status, mayHaveTakenEffect } = details
-  return new ApiError(code, `${message} The page was requested with ${String(query).slice(0, shownLength)}.`, {
-    ...{ endpoint, mayHaveTakenEffect },
-    ...(status !== undefined && { status }),
-    ...(remedy !== undefined && { remedy }),
-  })
+  const text = `${message} The page was requested with ${String(query).slice(0, shownLength)}.`
+  return new ApiError(code, text, { endpoint, mayHaveTakenEffect, status, remedy })
 }
 
 async function* pagesInOrder(

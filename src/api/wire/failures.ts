@@ -47,21 +47,20 @@ type FailedAnswer = {
 
 /** The error for an answer that is not 2xx. A 4xx other than 408 was refused: it took no effect. */
 export function failureOfAnswer(answer: FailedAnswer): ApiError {
-  const { endpoint, status, text } = answer
+  const { endpoint, status, text, retryAfterMs } = answer
   const { secrets } = answer.target
   const code = codeOfStatus(status)
   const reason = reasonIn(text)
-  const remedy = status === 304 ? remedyOfUnasked304 : remedies[code]
   const details: ApiErrorDetails = {
     endpoint,
     status,
     mayHaveTakenEffect: !(status >= 400 && status < 500 && status !== 408),
-    ...(text === '' ? {} : { body: withoutSecrets(text, secrets).slice(0, keptOfBody) }),
-    ...(reason === undefined ? {} : { reason: withoutSecrets(reason, secrets).slice(0, keptOfReason) }),
-    ...(answer.asksFor === undefined ? {} : { asksFor: shownWish(answer.asksFor, secrets) }),
-    ...(answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs }),
-    ...(remedy === undefined ? {} : { remedy }),
-    ...(passesByItself(status, answer.retryAfterMs) ? { kind: 'retry' as const } : {}),
+    body: text === '' ? undefined : withoutSecrets(text, secrets).slice(0, keptOfBody),
+    reason: reason && withoutSecrets(reason, secrets).slice(0, keptOfReason),
+    asksFor: answer.asksFor && shownWish(answer.asksFor, secrets),
+    retryAfterMs,
+    remedy: status === 304 ? remedyOfUnasked304 : remedies[code],
+    kind: passesByItself(status, retryAfterMs) ? 'retry' : undefined,
   }
   return new ApiError(code, status === 401 ? refusal(answer) : `${endpoint} answered ${status}.`, details)
 }
@@ -121,11 +120,7 @@ type FailedRequest = {
 /** The error for a request that got no complete answer. */
 export function failureOfRequest(error: unknown, request: FailedRequest): ApiError {
   const { endpoint, origin, sent } = request
-  const details = {
-    endpoint,
-    mayHaveTakenEffect: sent,
-    ...(request.status === undefined ? {} : { status: request.status }),
-  }
+  const details = { endpoint, mayHaveTakenEffect: sent, status: request.status }
   if (request.abortedBy !== null) return abortedCall(request.abortedBy, endpoint, sent)
   if (request.timedOutAfterMs !== null)
     return new ApiError('API_TIMEOUT', `${endpoint} did not answer within ${request.timedOutAfterMs} ms.`, {
@@ -134,10 +129,7 @@ export function failureOfRequest(error: unknown, request: FailedRequest): ApiErr
     })
   if (error instanceof ApiError) return error
   if (error instanceof BoatMirrorError)
-    return new ApiError(error.code, `${endpoint}: ${error.message}`, {
-      ...details,
-      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
-    })
+    return new ApiError(error.code, `${endpoint}: ${error.message}`, { ...details, remedy: error.remedy })
   const code = codeIn(error)
   if (/^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code))
     return new ApiError('API_NOT_JSON', `${endpoint}: the compressed answer is damaged or cut off (${code}).`, {
@@ -152,7 +144,7 @@ export function failureOfRequest(error: unknown, request: FailedRequest): ApiErr
   return new ApiError(
     'API_UNREACHABLE',
     `${endpoint}: ${problem?.what ?? 'the connection broke'} at ${origin} (${code}).`,
-    { ...details, ...(problem === undefined ? {} : { remedy: problem.remedy }) },
+    { ...details, remedy: problem?.remedy },
   )
 }
 
