@@ -12,7 +12,10 @@ const migrate = 'Run `boat-mirror migrate` with a role that may create tables.'
 /** SQLSTATE (or its class of two characters) → what it means here. Exact codes go before classes. */
 const reactions: Readonly<Record<string, Reaction>> = {
   '28P01': { code: 'DATABASE_REFUSED', remedy: 'Correct user and password in DATABASE_URL.' }, // invalid_password
-  '28000': { code: 'DATABASE_REFUSED', remedy: 'Correct the user in DATABASE_URL, or allow it in pg_hba.conf.' }, // invalid_authorization
+  '28000': {
+    code: 'DATABASE_REFUSED',
+    remedy: 'Correct user and sslmode in DATABASE_URL, or allow them in pg_hba.conf.',
+  }, // invalid_authorization
   '3D000': { code: 'DATABASE_REFUSED', remedy: 'Create the database, or correct its name in DATABASE_URL.' }, // invalid_catalog_name
   '3F000': { code: 'DATABASE_SCHEMA', remedy: migrate }, // invalid_schema_name
   '42P01': { code: 'DATABASE_SCHEMA', remedy: migrate }, // undefined_table
