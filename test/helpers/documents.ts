@@ -9,6 +9,7 @@ import { settings } from '../../src/settings.ts'
 import { withBlock } from './doc-block.ts'
 import { llmsText, readDocuments, withContents } from './document-index.ts'
 import { dueStatement } from './due-statement.ts'
+import { libraryTypes } from './library-types.ts'
 
 /** One row of the table of settings. */
 const settingRow = ({ name, fallback, takes, meaning }: (typeof settings)[keyof typeof settings]): string =>
@@ -91,6 +92,7 @@ const blocks: readonly { readonly path: string; readonly name: string; readonly 
     lines: ['| operation | target | body |', '|---|---|---|', ...writes.map(operationRow)],
   },
   { path: 'docs/operations.md', name: 'due', lines: ['```sql', await dueStatement(), '```'] },
+  ...Object.entries(libraryTypes()).map(([name, lines]) => ({ path: 'docs/library.md', name: `types-${name}`, lines })),
 ]
 
 const reads = readEndpoints.length
