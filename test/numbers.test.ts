@@ -12,10 +12,10 @@ import { readJson } from '../src/json/lossless.ts'
 import { parseForProgram, stringifyJson } from '../src/json/plain.ts'
 import { createLogger } from '../src/log.ts'
 import { startWebhook } from '../src/messages/webhook/webhook.ts'
+import { wrongTokenLimit } from '../src/serve/access/limit.ts'
 import { createServeApp } from '../src/serve/app.ts'
 import { createServeMetrics } from '../src/serve/metrics.ts'
 import type { Caller } from '../src/serve/types.ts'
-import { registerWrites } from '../src/serve/writes/routes.ts'
 import { type CommandLine, openCommandLine } from './cli/program.ts'
 import { isQuick } from './helpers/extent.ts'
 import { openMirror as openRows, type Mirror as Rows, rowOf, tableOf } from './helpers/rows.ts'
@@ -58,12 +58,11 @@ describe('numbers that JavaScript rounds', () => {
     pages = await openPages({ app, sandbox: { url: api.url } } as Parameters<typeof openPages>[0], {
       ADMIN_TOKEN: token,
     })
-    const { database, syncContext } = app
+    const { syncContext } = app
     const callerOf = async (): Promise<Caller> => partner
     const server = createServeApp({
-      ...{ settings: config, log, host: '127.0.0.1', metrics: createServeMetrics(), callerOf },
-      sync: { ...syncContext, onTasks: () => {} },
-      register: (routes) => registerWrites(routes, { database, listenUrl: null, log, waitMs: 0, callerOf }),
+      ...{ settings: { ...config, serveWaitMs: 0 }, log, host: '127.0.0.1', metrics: createServeMetrics(), callerOf },
+      ...{ sync: { ...syncContext, onTasks: () => {} }, listenUrl: null, wrongTokens: wrongTokenLimit() },
     })
     await server.listen({ host: '127.0.0.1', port: 0 })
     const { port } = server.server.address() as AddressInfo

@@ -5,9 +5,12 @@ import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { isKnownHost, isLoopback } from '../addresses.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
+import { registerCalendars } from './calendars/calendars.ts'
 import type { ServeContext } from './context.ts'
+import { registerOpenapi } from './openapi/document.ts'
 import { type Answer, failureAnswer, problem, send } from './problem.ts'
-import { ageOf, callerOf, registerReads } from './reads/routes.ts'
+import { ageOf, registerReads } from './reads/routes.ts'
+import { registerWrites } from './writes/routes.ts'
 
 /** Longer ids are none of the API's. */
 const maxParamLength = 500
@@ -90,12 +93,14 @@ export function createServeApp(context: ServeContext): FastifyInstance {
     send(reply, failureAnswer(context.log, thrown, request.routeOptions.url)),
   )
   registerReads(app, context)
-  context.register?.(app)
+  registerWrites(app, context)
+  registerCalendars(app, context)
+  registerOpenapi(app, context)
   // Only this machine sees how much is requested: what a proxy on it passes on needs a token.
   if (isLoopback(context.host)) {
     const { registry } = context.metrics
     app.get('/metrics', async (request, reply) => {
-      await callerOf(context, request)
+      await context.callerOf(request)
       return reply.type(registry.contentType).send(await registry.metrics())
     })
   }

@@ -1,10 +1,10 @@
 // What `serve` needs of the program that starts it.
 
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Logger } from '../log.ts'
 import type { SyncContext } from '../sync/context.ts'
-import type { AccessRefusal } from './access/access.ts'
+import type { Limit } from './access/limit.ts'
 import type { ServeMetrics } from './metrics.ts'
 import type { Caller } from './types.ts'
 
@@ -18,8 +18,10 @@ type ServeSettings = Pick<
   | 'slotDurations'
   | 'serveFreshLimit'
   | 'servePageParams'
+  | 'serveRateLimit'
   | 'serveSizeParams'
-> & { readonly api: Pick<Config['api'], 'paging' | 'lists' | 'auth'>; readonly serveWaitMs: number }
+  | 'serveWaitMs'
+> & { readonly api: Pick<Config['api'], 'paging' | 'lists' | 'auth'> }
 
 export type ServeContext = {
   /** Database, API, clock and log; the API protects what it answers. */
@@ -28,9 +30,11 @@ export type ServeContext = {
   readonly log: Logger
   /** The host in SERVE_LISTEN. */
   readonly host: string
+  /** Where NOTIFY is heard; null: nowhere. */
+  readonly listenUrl: string | null
   readonly metrics: ServeMetrics
-  /** The sender of a request, or why it is refused. */
-  readonly callerOf: (request: FastifyRequest) => Promise<Caller | AccessRefusal>
-  /** Puts further routes on the server, before it listens. */
-  readonly register?: (app: FastifyInstance) => void
+  /** Wrong tokens and wrong keys of calendars, by address. */
+  readonly wrongTokens: Limit
+  /** The sender of a request. @throws Refusal */
+  callerOf(request: FastifyRequest): Promise<Caller>
 }

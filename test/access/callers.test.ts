@@ -2,9 +2,11 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isObject } from '../../src/api/wire/json.ts'
 import type { Queryable } from '../../src/database/sql.ts'
-import { type Access, type AccessRefusal, type AccessSettings, openAccess } from '../../src/serve/access/access.ts'
+import { type AccessSettings, createCallerOf } from '../../src/serve/access/access.ts'
 import { createToken, revokeToken, type TokenRequest } from '../../src/serve/access/tokens.ts'
+import { type Answer, Refusal } from '../../src/serve/problem.ts'
 import type { Caller } from '../../src/serve/types.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 
@@ -30,21 +32,28 @@ const create = (wishes: Partial<TokenRequest> = {}) =>
   )
 const revoke = (id: string) => mirror.db.transaction((client) => revokeToken(client, id))
 
-const open = (settings: Partial<AccessSettings> = {}, db: Queryable = mirror.db.pool): Access =>
-  openAccess({ db, settings: { auth: { kind: 'bearer' }, host: '0.0.0.0', perSecond: null, ...settings } })
+const open = (settings: Partial<AccessSettings> = {}, db: Queryable = mirror.db.pool) =>
+  createCallerOf(db, { auth: { kind: 'bearer' }, host: '0.0.0.0', perSecond: null, ...settings })
 
 type Asking = { readonly headers?: IncomingHttpHeaders; readonly url?: string; readonly ip?: string }
-const ask = (access: Access, { headers = {}, url = '/v3/rentals', ip = '10.0.0.1' }: Asking) =>
-  access.callerOf({ headers, url, ip })
+const ask = (
+  access: ReturnType<typeof open>,
+  { headers = {}, url = '/v3/rentals', ip = '10.0.0.1' }: Asking,
+): Promise<Caller | Answer> =>
+  access({ headers, url, ip }).catch((error: unknown) => {
+    if (error instanceof Refusal) return error.answer
+    throw error
+  })
 const bearing = (token: string, ip?: string): Asking => ({
   headers: { authorization: `Bearer ${token}` },
   ...(ip !== undefined && { ip }),
 })
 
-const isCaller = (answer: Caller | AccessRefusal): answer is Caller => !('status' in answer)
-const refusal = (answer: Caller | AccessRefusal): AccessRefusal => {
+const isCaller = (answer: Caller | Answer): answer is Caller => !('status' in answer)
+const refusal = (answer: Caller | Answer) => {
   if (isCaller(answer)) throw new Error('The request was not refused.')
-  return answer
+  const { status, headers, body } = answer
+  return { status, headers, detail: isObject(body) ? body.detail : undefined }
 }
 /** A token with another secret. */
 const spoilt = (token: string): string => `${token.slice(0, -3)}${token.endsWith('AAA') ? 'BBB' : 'AAA'}`

@@ -6,11 +6,13 @@ import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { operations } from '../../sandbox/operations.ts'
+import type { ListShape } from '../../src/api/paging/envelope.ts'
 import { isObject, type Json, type JsonObject, stringifyJson } from '../../src/api/wire/json.ts'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import type { ReadEndpoint } from '../../src/catalog/types.ts'
 import { type AuthSetting, readConfig } from '../../src/config.ts'
 import { keepsAll, type PrivacySettings, personalColumns } from '../../src/privacy/rules.ts'
+import type { ServeContext } from '../../src/serve/context.ts'
 import { type Described, openApiDocument, registerOpenapi } from '../../src/serve/openapi/document.ts'
 import type { Caller } from '../../src/serve/types.ts'
 import { drawnAnswer } from './drawn-reads.ts'
@@ -201,15 +203,16 @@ describe('a client made by swagger-typescript-api', () => {
 describe('/openapi.json', () => {
   it('is the document, with a tag under which it is answered 304', async () => {
     const app = Fastify()
-    const shapes = new Map<string, { items: readonly string[] }>()
-    registerOpenapi(app, { described: usual, readShapes: async () => shapes, callerOf: async () => nobody })
+    const shapes = new Map<string, ListShape & { isWhole: boolean }>()
+    const context = { settings: { api }, sync: {}, host: '127.0.0.1', callerOf: async () => nobody }
+    registerOpenapi(app, context as unknown as ServeContext, async () => shapes)
     const answer = await app.inject('/openapi.json')
     expect(answer.statusCode).toBe(200)
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
     expect(answer.json()).toEqual(document)
     const again = await app.inject({ url: '/openapi.json', headers: { 'if-none-match': String(answer.headers.etag) } })
     expect([again.statusCode, again.body]).toEqual([304, ''])
-    shapes.set('users', { items: ['data'] })
+    shapes.set('users', { items: ['data'], total: null, next: null, isWhole: true })
     const later = await app.inject({ url: '/openapi.json', headers: { 'if-none-match': String(answer.headers.etag) } })
     expect(later.json()).toEqual(documentOf({ shapes }))
     expect(later.headers.etag).not.toBe(answer.headers.etag)

@@ -2,6 +2,7 @@
 
 import type { Config } from '../../src/config.ts'
 import { createLogger } from '../../src/log.ts'
+import { wrongTokenLimit } from '../../src/serve/access/limit.ts'
 import { listenServe } from '../../src/serve/app.ts'
 import type { ServeContext } from '../../src/serve/context.ts'
 import { createServeMetrics } from '../../src/serve/metrics.ts'
@@ -63,9 +64,8 @@ export function contextOf(
   return {
     sync: { ...app.syncContext, onTasks: () => {} },
     settings: { ...app.config, ...settings },
-    log: createLogger('silent'),
-    host: '127.0.0.1',
-    metrics: createServeMetrics(),
+    ...{ log: createLogger('silent'), host: '127.0.0.1', listenUrl: null },
+    ...{ metrics: createServeMetrics(), wrongTokens: wrongTokenLimit() },
     callerOf: async ({ headers }) => known[(headers.authorization ?? '').replace('Bearer ', '')] ?? nobody,
   }
 }

@@ -100,11 +100,8 @@ export async function openWrites({ waitMs = 100_000, listens = true, ...options 
   const known: Record<string, Caller> = { ...callers }
   const app = Fastify({ forceCloseConnections: true })
   registerWrites(app, {
-    database: rig.database,
-    listenUrl: listens ? rig.databaseUrl : null,
-    log: createLogger('silent'),
-    privacy: rig.context.privacy,
-    waitMs,
+    ...{ sync: { database: rig.database, privacy: rig.context.privacy }, settings: { serveWaitMs: waitMs } },
+    ...{ listenUrl: listens ? rig.databaseUrl : null, log: createLogger('silent') },
     callerOf: async ({ headers }) => {
       const caller = known[(headers.authorization ?? '').replace('Bearer ', '')]
       if (caller !== undefined) return caller

@@ -6,30 +6,12 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isLoopback } from '../../addresses.ts'
 import type { AuthSetting } from '../../config.ts'
 import type { Queryable } from '../../database/sql.ts'
+import { problem, Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
 import { type CredentialSource, challenge, credentialIn } from './credential.ts'
 import { type Limit, requestLimit, wrongTokenLimit } from './limit.ts'
 import { isSecretOf, tokenParts } from './secrets.ts'
 import { findTokens, type KnownToken } from './tokens.ts'
-
-/** The part of a request that access reads. A request of fastify fits. */
-type AccessRequest = CredentialSource & {
-  /** The address it comes from. */
-  readonly ip: string
-}
-
-/** Why a request is not answered. */
-export type AccessRefusal = {
-  /** 401: no token, or none that counts. 429: too many. 503: the token's database role is not there. */
-  readonly status: 401 | 429 | 503
-  readonly detail: string
-  readonly headers: Readonly<Record<string, string>>
-}
-
-export type Access = {
-  /** The caller of a request, or why it is refused. @throws what the database says when it cannot be asked. */
-  callerOf(request: AccessRequest): Promise<Caller | AccessRefusal>
-}
 
 export type AccessSettings = {
   /** API_AUTH. */
@@ -39,16 +21,6 @@ export type AccessSettings = {
   /** SERVE_RATE_LIMIT; null: no limit. */
   readonly perSecond: number | null
 }
-
-type Parts = {
-  readonly db: Queryable
-  readonly settings: AccessSettings
-  /** Shared with calendars. */
-  readonly wrongTokens?: Limit
-}
-
-/** Is it a refusal? */
-export const isRefusal = (answer: Caller | AccessRefusal): answer is AccessRefusal => 'status' in answer
 
 /** Users of this machine may read without a token, as with the operator's pages. */
 const localCaller: Caller = { token: null, role: null, companies: null, personal: false, write: false, tagKey: '' }
@@ -66,11 +38,8 @@ const forwarding = [
 const isForwarded = (headers: IncomingHttpHeaders): boolean => forwarding.some((name) => headers[name] !== undefined)
 
 /** A refusal that asks to wait so many seconds. */
-const tooMany = (detail: string, seconds: number): AccessRefusal => ({
-  status: 429,
-  detail,
-  headers: { 'retry-after': String(seconds) },
-})
+const tooEarly = (status: 429 | 503, detail: string, seconds: number): Refusal =>
+  new Refusal(problem(status, detail, {}, { 'retry-after': String(seconds) }))
 
 const callerOfToken = ({ id, name, role, companies, personal, write, hash, history }: KnownToken): Caller => ({
   token: { id, name },
@@ -78,18 +47,24 @@ const callerOfToken = ({ id, name, role, companies, personal, write, hash, histo
   tagKey: createHmac('sha256', hash).update(history).digest('base64url'),
 })
 
-/** Opens access: nothing to close. */
-export function openAccess({ db, settings, wrongTokens = wrongTokenLimit() }: Parts): Access {
-  const { auth, host, perSecond } = settings
+/**
+ * Makes a function that finds the caller of a request; a request of fastify fits. Calendars share `wrongTokens`.
+ * @throws Refusal 401 without a token that counts, 429 for too many, 503 while the token's database role does not exist; what the
+ * database says when it cannot be asked
+ */
+export function createCallerOf(
+  db: Queryable,
+  { auth, host, perSecond }: AccessSettings,
+  wrongTokens: Limit = wrongTokenLimit(),
+): (request: CredentialSource & { readonly ip: string }) => Promise<Caller> {
   const isOpenToLocal = isLoopback(host)
   const limit = requestLimit(perSecond)
   const find = gathered((ids) => findTokens(db, ids))
 
-  const unauthorized = (detail: string, isWrong: boolean): AccessRefusal => ({
-    status: 401,
-    detail,
-    headers: { 'www-authenticate': `${challenge(auth)}${isWrong ? ', error="invalid_token"' : ''}` },
-  })
+  const unauthorized = (detail: string, isWrong: boolean): Refusal => {
+    const header = `${challenge(auth)}${isWrong ? ', error="invalid_token"' : ''}`
+    return new Refusal(problem(401, detail, {}, { 'www-authenticate': header }))
+  }
 
   const tokenOf = async (credential: string): Promise<KnownToken | null> => {
     const parts = tokenParts(credential)
@@ -98,30 +73,24 @@ export function openAccess({ db, settings, wrongTokens = wrongTokenLimit() }: Pa
     return token !== undefined && isSecretOf(parts.secret, token.hash) ? token : null
   }
 
-  return {
-    callerOf: async (request) => {
-      const credential = credentialIn(request, auth)
-      if (credential === null) {
-        if (isOpenToLocal && !isForwarded(request.headers)) return localCaller
-        return unauthorized('This request has no access token.', false)
-      }
-      const token = await tokenOf(credential)
-      if (token === null) {
-        const wait = wrongTokens.take(request.ip)
-        if (wait > 0) return tooMany('Too many wrong access tokens came from this address.', wait)
-        return unauthorized('This access token is not valid.', true)
-      }
-      if (token.state === 'expired') return unauthorized('This access token has expired.', true)
-      const seconds = limit.take(token.id)
-      if (seconds > 0) return tooMany('This access token has sent too many requests.', seconds)
-      if (token.state === 'no role')
-        return {
-          status: 503,
-          detail: 'The database role of this access token does not exist yet. Ask the operator who created the token.',
-          headers: { 'retry-after': '60' },
-        }
-      return callerOfToken(token)
-    },
+  return async (request) => {
+    const credential = credentialIn(request, auth)
+    if (credential === null) {
+      if (isOpenToLocal && !isForwarded(request.headers)) return localCaller
+      throw unauthorized('This request has no access token.', false)
+    }
+    const token = await tokenOf(credential)
+    if (token === null) {
+      const wait = wrongTokens.take(request.ip)
+      if (wait > 0) throw tooEarly(429, 'Too many wrong access tokens came from this address.', wait)
+      throw unauthorized('This access token is not valid.', true)
+    }
+    if (token.state === 'expired') throw unauthorized('This access token has expired.', true)
+    const seconds = limit.take(token.id)
+    if (seconds > 0) throw tooEarly(429, 'This access token has sent too many requests.', seconds)
+    if (token.state === 'active') return callerOfToken(token)
+    const missing = 'The database role of this access token does not exist yet.'
+    throw tooEarly(503, `${missing} Ask the operator who created the token.`, 60)
   }
 }
 

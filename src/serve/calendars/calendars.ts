@@ -3,29 +3,20 @@
 
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { type Clock, dateIn } from '../../clock.ts'
+import { dateIn } from '../../clock.ts'
 import type { Database } from '../../database/database.ts'
-import { type Limit, requestLimit } from '../access/limit.ts'
+import { requestLimit } from '../access/limit.ts'
 import { opensCalendar } from '../access/secrets.ts'
+import type { ServeContext } from '../context.ts'
 import { problem, send as sendAnswer } from '../problem.ts'
 import { namesTag } from '../writes/tags.ts'
 import { busyTimes, knownUntil } from './busy-times.ts'
 import { calendarText } from './calendar-text.ts'
 import { type Boat, readBoat } from './read-boat.ts'
 
-export type CalendarParts = {
-  readonly database: Database
-  readonly clock: Clock
-  readonly settings: {
-    /** TIME_ZONE. */
-    readonly timeZone: string
-    /** CALENDAR_YEARS. */
-    readonly calendarYears: number
-    /** SERVE_RATE_LIMIT, for each key; null: no limit. */
-    readonly perSecond: number | null
-  }
-  /** Shared with access. */
-  readonly wrongTokens: Limit
+export type CalendarContext = Pick<ServeContext, 'wrongTokens'> & {
+  readonly sync: Pick<ServeContext['sync'], 'database' | 'clock'>
+  readonly settings: Pick<ServeContext['settings'], 'timeZone' | 'calendarYears' | 'serveRateLimit'>
 }
 
 type CalendarRequest = {
@@ -40,9 +31,9 @@ const refuse = (reply: FastifyReply, status: number, detail: string): FastifyRep
   sendAnswer(reply, problem(status, detail))
 
 /** Puts calendars on a server. They ask for no token: the key in the address is what opens one. */
-export function registerCalendars(app: FastifyInstance, parts: CalendarParts): void {
-  const { database, settings, wrongTokens } = parts
-  const limit = requestLimit(settings.perSecond)
+export function registerCalendars(app: FastifyInstance, { sync, settings, wrongTokens }: CalendarContext): void {
+  const { database } = sync
+  const limit = requestLimit(settings.serveRateLimit)
 
   app.get<CalendarRequest>('/calendars/:file', async (request, reply) => {
     const { file } = request.params
@@ -63,22 +54,23 @@ export function registerCalendars(app: FastifyInstance, parts: CalendarParts): v
     if (boat === null) return refuse(reply, 404, 'There is no calendar at this address, or its key is not valid.')
     if (boat.asOf === null || boat.years.length === 0)
       return refuse(reply.header('retry-after', 60), 503, 'The calendar of this boat has not been read yet.')
-    return send(reply, { ...parts, boat, asOf: boat.asOf, etag: request.headers['if-none-match'] })
+    const today = dateIn(settings.timeZone, sync.clock.now())
+    return send(reply, { boat, today, asOf: boat.asOf, etag: request.headers['if-none-match'] })
   })
 }
 
 const readAtOnce = (database: Database, resourceId: string): Promise<Boat | null> =>
   database.transaction((client) => readBoat(client, resourceId), { isolation: 'repeatable read', readOnly: true })
 
-type Answer = Pick<CalendarParts, 'clock' | 'settings'> & {
+type Answer = {
   readonly boat: Boat
+  readonly today: string
   readonly asOf: Date
   /** If-None-Match. */
   readonly etag: string | undefined
 }
 
-function send(reply: FastifyReply, { clock, settings, boat, asOf, etag }: Answer): FastifyReply {
-  const today = dateIn(settings.timeZone, clock.now())
+function send(reply: FastifyReply, { boat, today, asOf, etag }: Answer): FastifyReply {
   const text = calendarText(boat.name, busyTimes(boat, today), knownUntil(boat, today))
   const tag = createHash('sha256').update(text).digest('base64url').slice(0, 27)
   reply.headers({

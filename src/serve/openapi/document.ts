@@ -1,15 +1,17 @@
 // The OpenAPI document of what is served, made from the catalog, and `GET /openapi.json`, which answers it.
 
 import { createHash } from 'node:crypto'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import { isLoopback } from '../../addresses.ts'
 import type { ListShape } from '../../api/paging/envelope.ts'
 import { type Json, stringifyJson } from '../../api/wire/json.ts'
 import { streams } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { ApiSettings, AuthSetting } from '../../config.ts'
-import type { PrivacySettings } from '../../privacy/rules.ts'
+import { keepsAll, type PrivacySettings } from '../../privacy/rules.ts'
+import { entries, readProfile } from '../../profile/profile.ts'
 import { pagingOf } from '../../sync/lists/paging.ts'
-import type { Caller } from '../types.ts'
+import type { ServeContext } from '../context.ts'
 import { namesTag } from '../writes/tags.ts'
 import { answerComponents, answerSchemas } from './answers.ts'
 import { operations } from './operations.ts'
@@ -78,20 +80,21 @@ export function openApiDocument({ api, privacy, isOpenToLocal, shapes }: Describ
   }
 }
 
-type OpenapiDeps = {
-  readonly described: Described
-  /** Reads the shapes of lists that were found out since. */
-  readonly readShapes: () => Promise<NonNullable<Described['shapes']>>
-  /** Who sends a request. What it throws is answered as for every other read. */
-  callerOf(request: FastifyRequest): Promise<Caller>
-}
+export const describedBy = ({ settings: { api }, sync: { privacy }, host }: ServeContext): Described => ({
+  ...{ api, privacy: privacy?.settings ?? keepsAll, isOpenToLocal: isLoopback(host) },
+})
 
 /** Puts the document on a server that does not listen yet. It holds no records: every caller that may send requests may read it. */
-export function registerOpenapi(app: FastifyInstance, { described, readShapes, callerOf }: OpenapiDeps): void {
+export function registerOpenapi(
+  app: FastifyInstance,
+  context: ServeContext,
+  shapesNow = async () => (await readProfile(context.sync.database.pool)).values(entries.shape),
+): void {
+  const described = describedBy(context)
   let last: { readonly places: string; readonly body: string; readonly tag: string } | null = null
   app.get('/openapi.json', async (request, reply) => {
-    await callerOf(request)
-    const shapes = await readShapes()
+    await context.callerOf(request)
+    const shapes = await shapesNow()
     const places = JSON.stringify([...shapes].map(([stream, { items }]) => [stream, items]))
     if (last?.places !== places) {
       const made = stringifyJson(openApiDocument({ ...described, shapes }))

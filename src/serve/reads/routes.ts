@@ -3,9 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readsOf, streams } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
-import { isRefusal } from '../access/access.ts'
 import type { ServeContext } from '../context.ts'
-import { problem, Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
 import { namesTag } from '../writes/tags.ts'
 import { collectionHandler } from './collections.ts'
@@ -19,16 +17,9 @@ import { createThrough } from './through.ts'
 const directs = ({ headers }: FastifyRequest, directive: string): boolean =>
   (headers['cache-control'] ?? '').split(',').some((each) => each.trim().toLowerCase() === directive)
 
-/** The sender of the request. @throws Refusal */
-export async function callerOf(context: Pick<ServeContext, 'callerOf'>, request: FastifyRequest): Promise<Caller> {
-  const caller = await context.callerOf(request)
-  if (!isRefusal(caller)) return caller
-  throw new Refusal(problem(caller.status, caller.detail, {}, caller.headers))
-}
-
-/** The same with a key for the tags of callers without a token, which hold for this history of the database, too. */
+/** The sender of a request, also without a token with a key for tags, which hold for this history of the database. @throws Refusal */
 async function readerOf(context: ServeContext, request: FastifyRequest): Promise<Caller> {
-  const caller = await callerOf(context, request)
+  const caller = await context.callerOf(request)
   if (caller.token !== null) return caller
   const { rows } = await context.sync.database.pool.query('select mirror.feed_epoch()::text as history')
   return { ...caller, tagKey: rows[0]?.history ?? '' }

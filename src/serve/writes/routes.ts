@@ -11,11 +11,11 @@ import type { Json, JsonObject } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { WriteDef } from '../../catalog/types.ts'
 import { writes } from '../../catalog/writes.ts'
-import type { Database } from '../../database/database.ts'
-import type { Logger } from '../../log.ts'
 import { personalFields } from '../../outbox/personal.ts'
 import type { Privacy } from '../../privacy/privacy.ts'
+import type { SyncContext } from '../../sync/context.ts'
 import { refusedDecision } from '../../sync/refused-decision.ts'
+import type { ServeContext } from '../context.ts'
 import { type Answer, failureAnswer, problem, Refusal, send } from '../problem.ts'
 import { present, recordTag, refusalFor, sealedIn } from '../rights.ts'
 import type { Caller } from '../types.ts'
@@ -27,16 +27,9 @@ import { readChanges, type SettledWatch, type WaitedChange, watchSettled } from 
 import { asCaller, type Request, submit, type TokenCaller } from './submit.ts'
 import { baseOf, matchTags, namesTag } from './tags.ts'
 
-type WriteDeps = {
-  readonly database: Database
-  /** Where NOTIFY is heard; null: nowhere. */
-  readonly listenUrl: string | null
-  readonly log: Logger
-  readonly privacy?: Privacy | undefined
-  /** SERVE_WAIT, in milliseconds. */
-  readonly waitMs: number
-  /** The sender of a request. An error with a `statusCode` becomes the answer. */
-  callerOf(request: FastifyRequest): Promise<Caller>
+export type WriteContext = Pick<ServeContext, 'log' | 'listenUrl' | 'callerOf'> & {
+  readonly sync: Pick<SyncContext, 'database'> & { readonly privacy?: Privacy | undefined }
+  readonly settings: Pick<ServeContext['settings'], 'serveWaitMs'>
 }
 
 /** The largest body, in bytes: that of a change. */
@@ -50,8 +43,8 @@ const needsToken = problem(
 )
 
 /** @throws Refusal 401 or 403 */
-async function writerOf(deps: WriteDeps, request: FastifyRequest): Promise<TokenCaller> {
-  const caller = await deps.callerOf(request)
+async function writerOf(context: WriteContext, request: FastifyRequest): Promise<TokenCaller> {
+  const caller = await context.callerOf(request)
   const { token } = caller
   if (token === null) throw new Refusal(needsToken)
   if (!caller.write) throw new Refusal(problem(403, `The token ${token.name} may not write. Create one with --write.`))
@@ -62,7 +55,7 @@ async function writerOf(deps: WriteDeps, request: FastifyRequest): Promise<Token
  * Checks the preconditions of a request. @returns the base of an update with If-Match, or null where any version will do
  * @throws Refusal 412 where the record is not the one that was served under the tag
  */
-async function baseUnder(deps: WriteDeps, client: PoolClient, request: Request): Promise<JsonObject | null> {
+async function baseUnder(context: WriteContext, client: PoolClient, request: Request): Promise<JsonObject | null> {
   const { caller, write, target, changes, match, noneMatch } = request
   if (match === null && noneMatch === null) return null
   if (!['update', 'delete', 'remove'].includes(write.kind))
@@ -81,7 +74,7 @@ async function baseUnder(deps: WriteDeps, client: PoolClient, request: Request):
   if (tags === '*' || (write.kind !== 'update' && tags.includes(now))) return null
   const [seen] = (tags.includes(now) ? [now] : tags).flatMap((tag) => sealedIn(caller, record, tag) ?? [])
   if (write.kind !== 'update' || seen === undefined) throw stale
-  const hidden = new Set(personalFields(deps.privacy, write).keys())
+  const hidden = new Set(personalFields(context.sync.privacy, write).keys())
   return baseOf(write, seen, { served, wishes: changes[0] ?? {}, hidden })
 }
 
@@ -89,24 +82,24 @@ type WriteRequest = Pick<Request, 'caller' | 'isArray'> & { readonly ids: readon
 
 /** Queues what a request asks for. @throws Refusal */
 async function accept(
-  deps: WriteDeps,
+  context: WriteContext,
   write: WriteDef,
   { request, caller }: { readonly request: FastifyRequest; readonly caller: TokenCaller },
 ): Promise<WriteRequest> {
   const target = targetOf(write, request.params as Readonly<Record<string, string>>)
-  const { changes, isArray } = askedBy(write, request.body as Json | undefined, deps.privacy)
+  const { changes, isArray } = askedBy(write, request.body as Json | undefined, context.sync.privacy)
   const key = headerOf(request, 'idempotency-key')
   if (key !== null && (key.length < 1 || key.length > 400))
     throw new Refusal(problem(400, 'Idempotency-Key must have 1 to 400 characters.'))
   const [match, noneMatch] = [headerOf(request, 'if-match'), headerOf(request, 'if-none-match')]
   const asked = { caller, write, target, changes, isArray, key, match, noneMatch }
-  const ids = await submit(deps, asked, (client) => baseUnder(deps, client, asked))
+  const ids = await submit(context.sync, asked, (client) => baseUnder(context, client, asked))
   return { caller, ids, isArray }
 }
 
 /** What a caller may see of a change. */
-async function seenBy(deps: WriteDeps, caller: Caller, change: WaitedChange) {
-  const { stream, record } = await writtenBy(deps.database.pool, change)
+async function seenBy(context: WriteContext, caller: Caller, change: WaitedChange) {
+  const { stream, record } = await writtenBy(context.sync.database.pool, change)
   return {
     record: change.status === 'done' && record !== null ? present(caller, stream, record) : null,
     personal: caller.personal,
@@ -117,7 +110,11 @@ async function seenBy(deps: WriteDeps, caller: Caller, change: WaitedChange) {
  * Cancels a change whose conflict is about to be answered with 409: the program decides again. Otherwise the change would
  * hold the record, or be sent later by another decision.
  */
-async function withdrawConflict({ database }: WriteDeps, caller: Caller, change: WaitedChange): Promise<WaitedChange> {
+async function withdrawConflict(
+  { sync: { database } }: WriteContext,
+  caller: Caller,
+  change: WaitedChange,
+): Promise<WaitedChange> {
   if (change.status !== 'conflict') return change
   try {
     await database.transaction((client) =>
@@ -132,16 +129,18 @@ async function withdrawConflict({ database }: WriteDeps, caller: Caller, change:
 
 /** The answer of the changes once they are settled, or when the wait has run out. */
 async function answered(
-  deps: WriteDeps,
+  context: WriteContext,
   watch: SettledWatch,
   asked: WriteRequest,
   signal: AbortSignal,
 ): Promise<Answer> {
   const { caller, ids, isArray } = asked
-  const waited = await watch.wait(ids, deps.waitMs, signal)
+  const waited = await watch.wait(ids, context.settings.serveWaitMs, signal)
   if (waited.length < ids.length) return problem(410, 'The changes of this request are not kept any more.')
-  const changes = await Promise.all(waited.map((change) => withdrawConflict(deps, caller, change)))
-  const answers = await Promise.all(changes.map(async (change) => answerOf(change, await seenBy(deps, caller, change))))
+  const changes = await Promise.all(waited.map((change) => withdrawConflict(context, caller, change)))
+  const answers = await Promise.all(
+    changes.map(async (change) => answerOf(change, await seenBy(context, caller, change))),
+  )
   const [first] = answers
   return isArray || first === undefined ? answerOfAll(changes, answers) : first
 }
@@ -161,19 +160,19 @@ function accepted(ids: readonly string[]): Answer {
  * Puts the writes of the catalog, and `GET /changes/ID`, on a server that does not listen yet. Closing the server ends the
  * waits.
  */
-export function registerWrites(app: FastifyInstance, deps: WriteDeps): void {
+export function registerWrites(app: FastifyInstance, context: WriteContext): void {
   void app.register(async (scope) => {
-    const watch = watchSettled({ db: deps.database.pool, listenUrl: deps.listenUrl, log: deps.log })
+    const watch = watchSettled({ db: context.sync.database.pool, listenUrl: context.listenUrl, log: context.log })
     scope.addHook('preClose', () => watch.close())
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, parseBody)
     scope.setErrorHandler((thrown, request, reply) =>
-      send(reply, failureAnswer(deps.log, thrown, request.routeOptions.url)),
+      send(reply, failureAnswer(context.log, thrown, request.routeOptions.url)),
     )
     // Before the body is read: the body of a caller that may not write is never parsed.
     const callers = new WeakMap<FastifyRequest, TokenCaller>()
     scope.addHook('onRequest', async (request) => {
-      if (request.method !== 'GET' && request.method !== 'HEAD') callers.set(request, await writerOf(deps, request))
+      if (request.method !== 'GET' && request.method !== 'HEAD') callers.set(request, await writerOf(context, request))
     })
 
     for (const write of writes) {
@@ -183,28 +182,32 @@ export function registerWrites(app: FastifyInstance, deps: WriteDeps): void {
         url: path.replace(/\{(\w+)\}/g, ':$1'),
         bodyLimit,
         handler: async (request, reply) => {
-          const caller = callers.get(request) ?? (await writerOf(deps, request))
-          const asked = await accept(deps, write, { request, caller })
+          const caller = callers.get(request) ?? (await writerOf(context, request))
+          const asked = await accept(context, write, { request, caller })
           if (prefers(request, 'respond-async')) return send(reply, accepted(asked.ids))
           const gone = new AbortController()
           reply.raw.once('close', () => gone.abort())
-          return send(reply, await answered(deps, watch, asked, gone.signal))
+          return send(reply, await answered(context, watch, asked, gone.signal))
         },
       })
     }
 
     scope.get<{ Params: { id: string } }>('/changes/:id', async (request, reply) => {
-      const caller = await deps.callerOf(request)
-      const change = await ownChange(deps, caller, request.params.id)
+      const caller = await context.callerOf(request)
+      const change = await ownChange(context, caller, request.params.id)
       if (change === null) return send(reply, problem(404, 'This token has asked for no change of this number.'))
-      const body = stateOf(change, await seenBy(deps, caller, change))
+      const body = stateOf(change, await seenBy(context, caller, change))
       return send(reply, { status: 200, headers: {}, contentType: 'application/json', body })
     })
   })
 }
 
 /** A change that this token asked for; null: there is none. */
-async function ownChange({ database }: WriteDeps, { token }: Caller, id: string): Promise<WaitedChange | null> {
+async function ownChange(
+  { sync: { database } }: WriteContext,
+  { token }: Caller,
+  id: string,
+): Promise<WaitedChange | null> {
   if (token === null || !/^\d{1,18}$/.test(id)) return null
   const { rowCount } = await database.pool.query('select from outbox.requests where change_id = $1 and token = $2', [
     id,

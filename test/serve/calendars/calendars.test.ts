@@ -5,7 +5,7 @@ import ICAL from 'ical.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { wrongTokenLimit } from '../../../src/serve/access/limit.ts'
 import { createCalendarKey, revokeCalendarKey } from '../../../src/serve/access/secrets.ts'
-import { type CalendarParts, registerCalendars } from '../../../src/serve/calendars/calendars.ts'
+import { type CalendarContext, registerCalendars } from '../../../src/serve/calendars/calendars.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/mirror.ts'
 import { openMirror, rowOf, tableOf } from '../../helpers/rows.ts'
 
@@ -22,12 +22,12 @@ afterAll(async () => {
   await mirror[Symbol.asyncDispose]()
 })
 
-function serve(settings: Partial<CalendarParts['settings']> = {}, database = mirror.app.database): FastifyInstance {
+function serve(settings: Partial<CalendarContext['settings']> = {}, database = mirror.app.database): FastifyInstance {
   const server = Fastify()
   const { clock } = mirror.app
   const wrongTokens = wrongTokenLimit(20)
-  const all = { timeZone: 'UTC', calendarYears: 2, perSecond: null, ...settings }
-  registerCalendars(server, { database, clock, wrongTokens, settings: all })
+  const all = { timeZone: 'UTC', calendarYears: 2, serveRateLimit: null, ...settings }
+  registerCalendars(server, { sync: { database, clock }, wrongTokens, settings: all })
   servers.push(server)
   return server
 }
@@ -208,7 +208,7 @@ describe('the key of a calendar', () => {
       await mirror.app.database.pool.query<{ id: string }>('select id from mirror.resources order by id limit 1')
     ).rows
     const key = await newKey(id)
-    const limited = serve({ perSecond: 2 })
+    const limited = serve({ serveRateLimit: 2 })
     const wrong = await Promise.all(Array.from({ length: 40 }, () => limited.inject(addressOf(id, `${key}x`))))
     expect(new Set(wrong.map(({ statusCode }) => statusCode))).toEqual(new Set([404, 429]))
     expect((await limited.inject(addressOf(id, key))).statusCode).toBe(200)
