@@ -28,27 +28,18 @@ import {
   type Subject,
   streamSubject,
 } from './pages/decision-page.ts'
-import { type ActionName, actions, changeActions, findAction } from './parts/decisions.ts'
-
-type Area = 'changes' | 'runs' | 'streams'
-
-const areas: Readonly<Record<Area, { readonly noun: string; readonly names: readonly ActionName[] }>> = {
-  changes: { noun: 'change', names: ['retry', 'cancel', 'local', 'remote', 'took-effect', 'did-not'] },
-  runs: { noun: 'run', names: ['release'] },
-  streams: { noun: 'stream', names: ['pause', 'resume', 'acknowledge'] },
-}
+import { type Action, type ActionName, type Area, actions, changeActions, isAction } from './parts/decisions.ts'
 
 type Asked = {
   readonly area: Area
   readonly id: string
   readonly name: ActionName
-  readonly path: string
   /** The last key that the previous page of a release showed. */
   readonly after: string
 }
 
-/** The subject of the decision; null: there is nothing to decide, for the reason in `why`. */
-type Found = { readonly plan: string; readonly subject: Subject | null; readonly why: string }
+/** The subject of the decision; a text: why there is nothing to decide; null: it does not exist. */
+type Found = Subject | string | null
 
 const recordsShown = 50
 /** The number of columns that help an operator to recognize a record. */
@@ -67,6 +58,9 @@ export function typedName(given: string): string {
   return name === '' ? '' : `${name} (unproven)`
 }
 
+/** The decision of an action, as the functions of SQL call it. */
+const decisionOf = (name: ActionName): string => name.replace('-', '_')
+
 export function registerDecisionPages(server: FastifyInstance, context: OperatorContext): void {
   const { adminToken } = context.config
   if (adminToken === null) return
@@ -75,18 +69,16 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
     done(null, new URLSearchParams(String(body))),
   )
 
-  const ofChange = async ({ id, name }: Asked): Promise<Omit<Found, 'plan'> | null> => {
+  const ofChange = async ({ id, name }: Asked): Promise<Found> => {
     const change = await findChange(pool, id)
     if (change === null) return null
     const kind = kindOf(writeNamed(change.operation))
-    if (!changeActions(change.status, kind.replaces === true).includes(name))
-      return { subject: null, why: `Change ${id} is ${change.status}.` }
-    const { what } = actions[name]
-    const isSent = name === 'retry' || name === 'did-not' || name === 'local' || (name === 'remote' && kind.replaces)
-    const preview = isSent ? await context.previewDecision(id, what as SendingDecision) : null
+    if (!changeActions(change.status, kind.replaces === true).includes(name)) return `Change ${id} is ${change.status}.`
+    const { sends }: Action = actions[name]
+    const isSent = sends === true || (sends === 'replacing' && kind.replaces)
+    const preview = isSent ? await context.previewDecision(id, decisionOf(name) as SendingDecision) : null
     const neighbours = await neighboursOf(pool, id)
-    const subject = changeSubject(name, { change, neighbours, preview, makesRecord: kind.makesRecord === true })
-    return { subject, why: '' }
+    return changeSubject(name, { change, neighbours, preview, makesRecord: kind.makesRecord === true })
   }
 
   const heldRecord = async (stream: StreamDef, key: string): Promise<HeldRecord> => {
@@ -100,77 +92,50 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
     return { key, values: Object.fromEntries(known.slice(0, columnsShown)) }
   }
 
-  const ofRun = async ({ id, after }: Asked): Promise<Omit<Found, 'plan'> | null> => {
+  const ofRun = async ({ id, after }: Asked): Promise<Found> => {
     const run = await findRun(pool, id)
     const stream = run && findStream(run.stream)
     if (run === null || stream === null || stream === undefined) return null
     const { count: held, keys } = await heldKeyPage(pool, id, { after, limit: recordsShown })
-    if (held === 0) return { subject: null, why: `Run ${id} holds no deletions.` }
+    if (held === 0) return `Run ${id} holds no deletions.`
     const records: HeldRecord[] = []
     for (const key of keys) records.push(await heldRecord(stream, key))
     const last = keys.length === recordsShown ? (keys.at(-1) ?? null) : null
-    return { subject: releaseSubject({ run, stream, held, records, after: last }), why: '' }
+    return releaseSubject({ run, stream, held, records, after: last })
   }
 
-  const ofStream = async ({ id, name }: Asked): Promise<Omit<Found, 'plan'> | null> => {
+  const ofStream = async ({ id, name }: Asked): Promise<Found> => {
     const stream = findStream(id)
-    return stream === undefined ? null : { subject: streamSubject(name, stream), why: '' }
+    return stream === undefined ? null : streamSubject(name, stream)
   }
 
   const readers = { changes: ofChange, runs: ofRun, streams: ofStream }
 
-  const find = async (asked: Asked): Promise<Found | null> => {
-    // Read the plan first. A change during the other reads then makes the form outdated, not wrong.
-    const plan = await planOf(pool, `${areas[asked.area].noun}:${asked.id}`)
-    const found = await readers[asked.area](asked)
-    return found && { plan: plan ?? '', ...found }
-  }
-
   const decide = async ({ area, id, name }: Asked, by: DecidedBy, resultId: string): Promise<void> => {
-    const { what } = actions[name]
+    const what = decisionOf(name)
     if (area === 'changes')
       await decideChange(pool, { what: what as ChangeDecision, id, ...(resultId === '' ? {} : { resultId }) }, by)
     else await decideStream(pool, what as StreamDecision, id, by)
   }
 
-  type Again = {
-    readonly status: number
-    readonly problem: string
-    readonly who?: string
-    readonly resultId?: string
-  }
+  /** The form as it is shown, again after a refusal. */
+  type Again = { readonly status: number; readonly problem: string; readonly who: string; readonly resultId: string }
 
-  const show = async (reply: FastifyReply, asked: Asked, again: Again): Promise<FastifyReply> => {
-    const found = await find(asked)
-    if (found === null) {
+  const show = async (reply: FastifyReply, asked: Asked, { status, ...again }: Again): Promise<FastifyReply> => {
+    const { area, id, name } = asked
+    const noun = area.slice(0, -1)
+    // Read the plan first. A change during the other reads then makes the form outdated, not wrong.
+    const plan = (await planOf(pool, `${noun}:${id}`)) ?? ''
+    const subject = await readers[area](asked)
+    if (subject === null) {
       reply.callNotFound()
       return reply
     }
-    const { noun } = areas[asked.area]
-    const page = { now: await databaseClock(pool), version: context.version, decides: 'here' } as const
-    const { button, does } = actions[asked.name]
-    const title = `${button}: ${noun} ${asked.id}`
-    reply.code(again.status).type('text/html; charset=utf-8')
-    if (found.subject === null) {
-      const why = [again.problem, found.why].filter((text) => text !== '').join(' ')
-      return reply.send(
-        renderRefusal({ title: 'There is nothing to decide', why, back: `/${asked.area}/${asked.id}` }, page),
-      )
-    }
-    const { problem, who = '', resultId = '' } = again
-    const tone = asked.name === 'release' || asked.name === 'did-not' ? 'warn' : 'busy'
-    return reply.send(
-      renderDecisionPage(
-        {
-          subject: found.subject,
-          title,
-          does,
-          tone,
-          form: { path: asked.path, plan: found.plan, button, problem, who, resultId },
-        },
-        page,
-      ),
-    )
+    const page = { now: await databaseClock(pool), version: context.version }
+    reply.code(status).type('text/html; charset=utf-8')
+    if (typeof subject === 'string')
+      return reply.send(renderRefusal(`${again.problem} ${subject}`.trim(), `/${area}/${id}`, page))
+    return reply.send(renderDecisionPage({ subject, name, about: `${noun} ${id}`, plan, ...again }, page))
   }
 
   /** Handles a posted form. @returns the address to go to, or what to show again */
@@ -184,8 +149,10 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
     if (who === '') return { ...kept, status: 422, problem: 'Enter your name.' }
     try {
       await decide(asked, { via: 'page', who, expected: plan }, kept.resultId)
-      context.log.info({ event: 'decided', what: asked.name, path: asked.path }, `decided ${asked.path} on a page`)
-      return `/${asked.area}/${asked.id}`
+      const { area, id, name } = asked
+      const path = `/${area}/${id}/${name}`
+      context.log.info({ event: 'decided', what: name, path }, `decided ${path} on a page`)
+      return `/${area}/${id}`
     } catch (error) {
       if (!(error instanceof BoatMirrorError) || error.code.startsWith('DATABASE_')) throw error
       const changed = `${error.message.split(':')[0]}. This page shows the current state.`
@@ -196,14 +163,13 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
   }
 
   type Route = { Params: { id: string; action: string }; Querystring: { after?: unknown } }
-  for (const area of Object.keys(areas) as Area[]) {
+  for (const area of ['changes', 'runs', 'streams'] as const) {
     const askedOf = (request: FastifyRequest<Route>): Asked | null => {
-      const { id, action } = request.params
-      const name = findAction(action)
+      const { id, action: name } = request.params
       const isKnown = area === 'streams' || /^\d{1,18}$/.test(id)
-      if (name === undefined || !areas[area].names.includes(name) || !isKnown) return null
+      if (!isAction(name) || actions[name].area !== area || !isKnown) return null
       const { after } = request.query
-      return { area, id, name, path: `/${area}/${id}/${name}`, after: typeof after === 'string' ? after : '' }
+      return { area, id, name, after: typeof after === 'string' ? after : '' }
     }
     const answer = async (
       request: FastifyRequest<Route>,
@@ -219,7 +185,7 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
       return reply.code(403).type('text/plain; charset=utf-8').send('Decide in a browser that was given the token.\n')
     }
     server.get<Route>(`/${area}/:id/:action`, (request, reply) =>
-      answer(request, reply, (asked) => show(reply, asked, { status: 200, problem: '' })),
+      answer(request, reply, (asked) => show(reply, asked, { status: 200, problem: '', who: '', resultId: '' })),
     )
     server.post<Route>(`/${area}/:id/:action`, { config: { form: true } }, (request, reply) =>
       answer(request, reply, async (asked) => {

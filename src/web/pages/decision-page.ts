@@ -9,7 +9,7 @@ import type { ChangeInfo, neighboursOf } from '../../outbox/inspect.ts'
 import type { Preview } from '../../outbox/preview.ts'
 import type { Run } from '../../sync/runs/runs.ts'
 import { oneLine } from '../../text.ts'
-import type { ActionName } from '../parts/decisions.ts'
+import { type ActionName, actions } from '../parts/decisions.ts'
 import {
   type Columns,
   frame,
@@ -18,7 +18,6 @@ import {
   listing,
   type PageContext,
   type Section,
-  type Tone,
   table,
 } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
@@ -34,10 +33,12 @@ export type Subject = {
 }
 
 type Form = {
-  readonly path: string
+  readonly subject: Subject
+  readonly name: ActionName
+  /** `change 42`. */
+  readonly about: string
   /** The hash of the reviewed plan. The SQL functions refuse any other. */
   readonly plan: string
-  readonly button: string
   /** Why the posted form was refused; empty: it was not, or none was posted. */
   readonly problem: string
   /** What was typed before. */
@@ -198,10 +199,10 @@ export function streamSubject(name: ActionName, stream: StreamDef): Subject {
 }
 
 /** The form. It has one button, so that Enter sends it. */
-function formSection({ path, plan, button, problem, who, resultId }: Form, subject: Subject): Html {
-  const id = subject.resultId
+function formSection({ subject, name, plan, problem, who, resultId }: Form): Html {
+  const { back, resultId: id } = subject
   return html`<section class="decide" aria-labelledby="decide"><h2 id="decide">Decide</h2>
-<form method="post" action="${path}">
+<form method="post" action="${back}/${name}">
 <label for="who">Your name. It is stored with the decision, marked as unverified.</label>
 <input id="who" name="who" autocomplete="name" maxlength="${longestName}" required value="${who}">
 ${
@@ -210,33 +211,31 @@ ${
 <input id="result-id" name="resultId" inputmode="numeric" pattern="[0-9]{1,18}" value="${resultId}"${id === 'needed' && html` required`}>`
 }
 <p class="wrong" role="alert">${problem}</p>
-<button name="plan" value="${plan}">${button}</button> <a href="${subject.back}">Cancel</a></form></section>`
+<button name="plan" value="${plan}">${actions[name].button}</button> <a href="${back}">Cancel</a></form></section>`
 }
 
-type Shown = {
-  readonly subject: Subject
-  readonly title: string
-  readonly does: string
-  readonly tone: Tone
-  readonly form: Form
-}
+type About = Pick<PageContext, 'now' | 'version'>
 
-export function renderDecisionPage({ subject, title, does, tone, form }: Shown, { now, version }: PageContext): string {
+export function renderDecisionPage(form: Form, page: About): string {
+  const { subject, name, about } = form
+  const { button, does } = actions[name]
+  const title = `${button}: ${about}`
+  const tone = name === 'release' || name === 'did-not' ? 'warn' : 'busy'
+  const link = html`<a href="${subject.back}">${subject.title}</a>`
   const sections = [
-    headline({ tone, title, detail: does, facts: [['About', html`<a href="${subject.back}">${subject.title}</a>`]] }),
+    headline({ tone, title, detail: does, facts: [['About', link]] }),
     ...subject.sections,
-    formSection(form, subject),
+    formSection(form),
   ]
-  return frame({ title, now, version, sections, isLive: false })
+  return frame({ ...page, title, sections, isLive: false })
 }
 
-type Refused = { readonly title: string; readonly why: string; readonly back: string }
-
-/** The page where there is nothing to decide, or deciding is not allowed. */
-export function renderRefusal({ title, why, back }: Refused, { now, version }: PageContext): string {
+/** The page where there is nothing to decide. */
+export function renderRefusal(why: string, back: string, page: About): string {
+  const title = 'There is nothing to decide'
   const sections = [
     headline({ tone: 'mute', title, detail: why, facts: [] }),
     html`<section aria-label="Back"><p><a href="${back}">Back</a></p></section>`,
   ]
-  return frame({ title, now, version, sections, isLive: false })
+  return frame({ ...page, title, sections, isLive: false })
 }

@@ -2,90 +2,81 @@
 // were made. Pure.
 
 import { relative } from '../../format.ts'
-import type { ChangeInfo } from '../../outbox/inspect.ts'
-import { type Event, transition } from '../../outbox/states.ts'
-import type { Decision, DecisionKind } from '../../sync/decisions.ts'
+import { type Event, type Status, transition } from '../../outbox/states.ts'
+import type { Decision } from '../../sync/decisions.ts'
 import { listing, type PageContext, type Section } from './frame.ts'
 import { type Html, html } from './html.ts'
 
-/** How the address of a decision ends. */
-export type ActionName =
-  | 'retry'
-  | 'cancel'
-  | 'local'
-  | 'remote'
-  | 'took-effect'
-  | 'did-not'
-  | 'release'
-  | 'pause'
-  | 'resume'
-  | 'acknowledge'
+/** How the address of a page begins on which something is decided. */
+export type Area = 'changes' | 'runs' | 'streams'
 
-type Action = {
-  readonly what: DecisionKind
+export type Action = {
+  readonly area: Area
   readonly button: string
   /** In one sentence. */
   readonly does: string
+  /** What it does to the state of a change. */
+  readonly event?: Event
+  /** The only state of a change that offers it. */
+  readonly only?: Status
+  /** The change is sent afterwards; `replacing`: if it may overwrite present values. */
+  readonly sends?: true | 'replacing'
 }
 
-export const actions: Readonly<Record<ActionName, Action>> = {
-  retry: {
-    what: 'retry',
-    button: 'Send again',
-    does: 'The change is queued again. It is sent as shown below, unless the API shows other values by then.',
-  },
-  cancel: { what: 'cancel', button: 'Cancel the change', does: 'The change is not sent. You can send it again later.' },
+/** Every decision, by the end of its address. */
+export const actions = {
   local: {
-    what: 'local',
+    ...{ area: 'changes', event: 'resolved-again', only: 'conflict', sends: true },
     button: 'Take this change',
     does: 'The change overwrites what the API shows. If the API shows other values by then, the change is in conflict again.',
   },
   remote: {
-    what: 'remote',
+    ...{ area: 'changes', event: 'resolved-again', only: 'conflict', sends: 'replacing' },
     button: 'Keep what the API shows',
     does: 'The fields in conflict keep the values that the API shows. The other fields of the change are sent.',
   },
   'took-effect': {
-    what: 'took_effect',
+    ...{ area: 'changes', event: 'resolved-done', only: 'unknown' },
     button: 'It took effect',
     does: 'The change counts as done. A worker reads its result back from the API into the mirror.',
   },
   'did-not': {
-    what: 'did_not',
+    ...{ area: 'changes', event: 'resolved-again', only: 'unknown', sends: true },
     button: 'It had no effect: send again',
     does: 'The change is sent again. If it did take effect, the API receives it twice.',
   },
+  retry: {
+    ...{ area: 'changes', event: 'retried', sends: true },
+    button: 'Send again',
+    does: 'The change is queued again. It is sent as shown below, unless the API shows other values by then.',
+  },
+  cancel: {
+    ...{ area: 'changes', event: 'canceled' },
+    button: 'Cancel the change',
+    does: 'The change is not sent. You can send it again later.',
+  },
   release: {
-    what: 'release',
+    area: 'runs',
     button: 'Release the deletions',
     does: 'A worker checks each deletion with the API and carries out those that the API confirms.',
   },
-  pause: { what: 'pause', button: 'Pause', does: 'The stream is not read until you resume it.' },
-  resume: { what: 'resume', button: 'Resume', does: 'The stream is read again.' },
+  pause: { area: 'streams', button: 'Pause', does: 'The stream is not read until you resume it.' },
+  resume: { area: 'streams', button: 'Resume', does: 'The stream is read again.' },
   acknowledge: {
-    what: 'acknowledge',
+    area: 'streams',
     button: 'Acknowledge new fields',
     does: 'The new fields of the stream no longer need attention. Their values stay in _payload.',
   },
-}
+} as const satisfies Readonly<Record<string, Action>>
 
-/** The action that an address names, if there is one. */
-export const findAction = (name: string): ActionName | undefined =>
-  Object.hasOwn(actions, name) ? (name as ActionName) : undefined
+export type ActionName = keyof typeof actions
 
-const ofChanges: readonly (readonly [ActionName, Event, ChangeInfo['status'] | null])[] = [
-  ['local', 'resolved-again', 'conflict'],
-  ['remote', 'resolved-again', 'conflict'],
-  ['took-effect', 'resolved-done', 'unknown'],
-  ['did-not', 'resolved-again', 'unknown'],
-  ['retry', 'retried', null],
-  ['cancel', 'canceled', null],
-]
+export const isAction = (name: string): name is ActionName => Object.hasOwn(actions, name)
 
 /** The actions for a change in this state; `replaces`: it may overwrite present values. */
-export const changeActions = (status: ChangeInfo['status'], replaces: boolean): readonly ActionName[] =>
-  ofChanges
-    .filter(([, event, only]) => transition(status, event) !== null && (only === null || only === status))
+export const changeActions = (status: Status, replaces: boolean): readonly ActionName[] =>
+  (Object.entries(actions) as [ActionName, Action][])
+    .filter(([, { event, only = status }]) => event && only === status && transition(status, event) !== null)
     .map(([name]) => name)
     .filter((name) => name !== 'local' || replaces)
 
