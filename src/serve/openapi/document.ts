@@ -80,17 +80,16 @@ export function openApiDocument({ api, privacy, isOpenToLocal, shapes }: Describ
   }
 }
 
-export const describedBy = ({ settings: { api }, sync: { privacy }, host }: ServeContext): Described => ({
-  ...{ api, privacy: privacy?.settings ?? keepsAll, isOpenToLocal: isLoopback(host) },
-})
-
 /** Puts the document on a server that does not listen yet. It holds no records: every caller that may send requests may read it. */
 export function registerOpenapi(
   app: FastifyInstance,
   context: ServeContext,
   shapesNow = async () => (await readProfile(context.sync.database.pool)).values(entries.shape),
 ): void {
-  const described = describedBy(context)
+  const { privacy } = context.sync
+  const described = {
+    ...{ api: context.settings.api, privacy: privacy?.settings ?? keepsAll, isOpenToLocal: isLoopback(context.host) },
+  }
   let last: { readonly places: string; readonly body: string; readonly tag: string } | null = null
   app.get('/openapi.json', async (request, reply) => {
     await context.callerOf(request)
