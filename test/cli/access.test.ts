@@ -1,23 +1,18 @@
 // `access` as people call it: what it says, and what it refuses.
 
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
-import { type CommandLine, errorOf, openCommandLine } from './program.ts'
+import { beforeAll, expect, it } from 'vitest'
+import { opened } from '../helpers/opened.ts'
+import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { errorOf, openCommandLine } from './program.ts'
 
 const mark = Math.random().toString(36).slice(2, 8)
 const [role, admin] = [`shop_${mark}`, `admin_${mark}`]
 
-let mirror: Mirror
-let cli: CommandLine
+const mirror = opened(() => openMirror())
+const cli = opened(() => openCommandLine({ DATABASE_URL: mirror.url }))
 beforeAll(async () => {
-  mirror = await openMirror()
-  cli = await openCommandLine({ DATABASE_URL: mirror.url })
   await mirror.write({ tables: [tableOf('companies', 1, [rowOf('companies', { id: 1 })])] })
   await mirror.all(`create role ${role} nologin in role boat_mirror_partner; create role ${admin} nologin bypassrls`)
-})
-afterAll(async () => {
-  await cli?.[Symbol.asyncDispose]()
-  await mirror?.[Symbol.asyncDispose]()
 })
 
 it('grants, lists and revokes, and warns of a company that the mirror does not have', async () => {

@@ -1,7 +1,7 @@
 // What `check` says of the lists of an API, as they are read with the settings it has.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { describe, expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
 import { unlimited } from '../../src/api/admission/rate-limit.ts'
 import { checkApi, limitsFinding } from '../../src/cli/check-api.ts'
 import { searchAndCheckApi } from '../../src/cli/check-search.ts'
@@ -11,6 +11,7 @@ import { readConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/log.ts'
 import { openJsonApi, openOData } from '../discovery/other-servers.ts'
 import { openAlteringFront } from '../helpers/altering-front.ts'
+import { opened } from '../helpers/opened.ts'
 import { openStrictFront } from '../helpers/strict-front.ts'
 import { type Asked, frontedSandbox, openListFront, pageOf, type Reply } from '../surroundings/list-front.ts'
 
@@ -43,11 +44,7 @@ it('says that an encoding does not exist, and reads the answers', async () => {
 })
 
 describe('a total', () => {
-  let sandbox: Sandbox
-  beforeAll(async () => {
-    sandbox = await createSandbox({ size: 30, ...frontedSandbox })
-  })
-  afterAll(() => sandbox.close())
+  const sandbox = opened(() => createSandbox({ size: 30, ...frontedSandbox }))
 
   /** Pages of seven of the sandbox's rentals, and a total that says so many more than there are. */
   type Wrong = { readonly says: (count: number) => number; readonly past?: 'empty' | 'refused' | 'last' }

@@ -1,26 +1,19 @@
 // `check` under API_QUOTA: its requests count, the limits that the API states are the line to set, and when the quota is used
 // nothing leaves.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { beforeEach, expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
 import type { Finding } from '../../src/cli/findings.ts'
 import { openAlteringFront } from '../helpers/altering-front.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { type CommandLine, openCommandLine } from './program.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
+import { openCommandLine } from './program.ts'
 
-let database: TestDatabase
-let sandbox: Sandbox
-let cli: CommandLine
-beforeAll(async () => {
-  database = await createTestDatabase()
-  sandbox = await createSandbox({ size: 12 })
+const database = opened(() => createTestDatabase())
+const sandbox = opened(() => createSandbox({ size: 12 }))
+const cli = opened(() => {
   const api = { API_BASE_URL: sandbox.url, API_AUTH: 'none', API_RATE_LIMIT: '0' }
-  cli = await openCommandLine({ DATABASE_URL: database.url, API_QUOTA: '1000/hour', ...api })
-})
-afterAll(async () => {
-  await cli[Symbol.asyncDispose]()
-  await sandbox.close()
-  await database[Symbol.asyncDispose]()
+  return openCommandLine({ DATABASE_URL: database.url, API_QUOTA: '1000/hour', ...api })
 })
 
 beforeEach(() => database.pool.query('truncate sync.request_counts'))

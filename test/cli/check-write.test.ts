@@ -2,33 +2,26 @@
 
 import { chmod, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
 import { settingsToWrite } from '../../src/cli/check-settings.ts'
 import { variablesOf, withLines } from '../../src/cli/settings-file.ts'
 import { openJsonApi } from '../discovery/other-servers.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { type CommandLine, openCommandLine } from './program.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
+import { openCommandLine } from './program.ts'
 
-let database: TestDatabase
-let sandbox: Sandbox
-let cli: CommandLine
-beforeAll(async () => {
-  database = await createTestDatabase()
-  sandbox = await createSandbox({
+const database = opened(() => createTestDatabase())
+const sandbox = opened(() =>
+  createSandbox({
     size: 12,
     auth: 'header:X-Boat-Key',
     token: 'Geheim-77',
     paging: 'offset',
     envelope: 'data',
-  })
-  cli = await openCommandLine({ DATABASE_URL: database.url })
-})
-afterAll(async () => {
-  await cli[Symbol.asyncDispose]()
-  await sandbox.close()
-  await database[Symbol.asyncDispose]()
-})
+  }),
+)
+const cli = opened(() => openCommandLine({ DATABASE_URL: database.url }))
 
 it('adds what it finds to .env, for its owner alone, and a second time nothing', async () => {
   const file = join(cli.folder, '.env')

@@ -5,24 +5,19 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { changesChannel } from '../../src/mirror/change-notifier.ts'
-import { at, feedSettled, type Mirror, openMirror, placeOf, rowOf, tableOf } from '../helpers/rows.ts'
-import { type CommandLine, openCommandLine, type Started } from './program.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, feedSettled, openMirror, placeOf, rowOf, tableOf } from '../helpers/rows.ts'
+import { openCommandLine, type Started } from './program.ts'
 
-let mirror: Mirror
-let cli: CommandLine
+const mirror = opened(() => openMirror())
+const cli = opened(() => openCommandLine({ DATABASE_URL: mirror.url }))
 beforeAll(async () => {
-  mirror = await openMirror()
-  cli = await openCommandLine({ DATABASE_URL: mirror.url })
   await harbours(1, 2)
   await mirror.write({ tables: [tableOf('cities', 1, [rowOf('cities', { id: 1, name: 'Brest' })])] })
   await feedSettled(mirror)
-})
-afterAll(async () => {
-  await cli[Symbol.asyncDispose]()
-  await mirror[Symbol.asyncDispose]()
 })
 
 let minute = 0

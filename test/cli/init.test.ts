@@ -4,30 +4,27 @@ import { execFileSync } from 'node:child_process'
 import { chmod, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
 import { parseAnswers } from '../../src/cli/answers.ts'
 import { variablesOf, withSettings } from '../../src/cli/settings-file.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
 import { findOnPath } from '../helpers/redis-server.ts'
 import { type CommandLine, errorOf, openCommandLine } from './program.ts'
 import { runOnTerminal } from './typed.ts'
 
 const token = 'Geheim-77'
-let database: TestDatabase
-let sandbox: Sandbox
 /** What must not be shown: the token, and the password of the database. */
 let secrets: RegExp
+const database = opened(() => createTestDatabase())
+const sandbox = opened(() =>
+  createSandbox({ size: 12, auth: 'header:X-Boat-Key', token, paging: 'offset', envelope: 'data' }),
+)
 beforeAll(async () => {
-  database = await createTestDatabase()
-  sandbox = await createSandbox({ size: 12, auth: 'header:X-Boat-Key', token, paging: 'offset', envelope: 'data' })
   const { password } = new URL(database.url)
   expect(password).toMatch(/^[\w-]{16}/)
   secrets = new RegExp(`Geheim|${password}`)
-})
-afterAll(async () => {
-  await sandbox.close()
-  await database[Symbol.asyncDispose]()
 })
 
 const lines = (): string => `API_BASE_URL=${sandbox.url}\nAPI_TOKEN=${token}\n# ours\nDATABASE_URL="${database.url}"\n`

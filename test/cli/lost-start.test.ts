@@ -1,35 +1,24 @@
 // A worker and a `serve` whose database goes away while they start: they wait for it, as they do once they run.
 
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { describe, expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
 import { withDatabase } from '../helpers/addresses.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { openTcpProxy, type TcpProxy } from '../helpers/tcp-proxy.ts'
-import { type CommandLine, errorOf, openCommandLine } from './program.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
+import { openTcpProxy } from '../helpers/tcp-proxy.ts'
+import { errorOf, openCommandLine } from './program.ts'
 
 const patience = { timeout: 120_000, interval: 20 }
 
-let database: TestDatabase
-let sandbox: Sandbox
-let proxy: TcpProxy
-let line: CommandLine
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  sandbox = await createSandbox({ size: 6 })
+const database = opened(() => createTestDatabase())
+const sandbox = opened(() => createSandbox({ size: 6 }))
+const proxy = opened(() => openTcpProxy(Number(new URL(database.url).port)))
+const line = opened(() => {
   const url = new URL(database.url)
-  proxy = await openTcpProxy(Number(url.port))
   url.host = `127.0.0.1:${proxy.port}`
-  line = await openCommandLine({
-    ...{ DATABASE_URL: url.href, API_BASE_URL: sandbox.url, API_AUTH: 'none', PORT: '0', SERVE_LISTEN: '127.0.0.1:0' },
-  })
-})
-afterAll(async () => {
-  await line?.[Symbol.asyncDispose]()
-  await proxy?.close()
-  await sandbox?.close()
-  await database?.[Symbol.asyncDispose]()
+  const api = { API_BASE_URL: sandbox.url, API_AUTH: 'none' }
+  return openCommandLine({ DATABASE_URL: url.href, ...api, PORT: '0', SERVE_LISTEN: '127.0.0.1:0' })
 })
 
 /** Holds each session that comes to this table, until it is disposed of. */

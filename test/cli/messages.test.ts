@@ -4,33 +4,25 @@ import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
 import { oneOf, pagingStyles } from '../../src/settings.ts'
 import { withDatabase } from '../helpers/addresses.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
 import { findOnPath, startRedis } from '../helpers/redis-server.ts'
-import { type CommandLine, errorOf, openCommandLine } from './program.ts'
+import { errorOf, openCommandLine } from './program.ts'
 
-let database: TestDatabase
-let guarded: Sandbox
-let cli: CommandLine
-
+const database = opened(() => createTestDatabase())
+const guarded = opened(() => createSandbox({ size: 5, auth: 'bearer', token: 'right' }))
+const cli = opened(() => openCommandLine({ DATABASE_URL: database.url, API_AUTH: 'none' }))
 beforeAll(async () => {
-  database = await createTestDatabase()
-  guarded = await createSandbox({ size: 5, auth: 'bearer', token: 'right' })
-  cli = await openCommandLine({ DATABASE_URL: database.url, API_AUTH: 'none' })
   await cli.run(['migrate'])
   await writeFile(join(cli.folder, 'streams.yaml'), 'targets: { boats: 5m }\nlists: { citis: { paging: page } }\n')
   await writeFile(
     join(cli.folder, 'values.yaml'),
     'schedules: { rentals: soon }\nlists: { cities: { paging: pag, pages: 3 } }\n',
   )
-})
-afterAll(async () => {
-  await cli[Symbol.asyncDispose]()
-  await guarded.close()
-  await database[Symbol.asyncDispose]()
 })
 
 const nobody = 'http://127.0.0.1:1'

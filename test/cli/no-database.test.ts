@@ -1,16 +1,13 @@
 // In a folder where nothing is set up, commands that only read create nothing, and say how to set it up.
 
 import { readdir } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type CommandLine, errorOf, openCommandLine } from './program.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { opened } from '../helpers/opened.ts'
+import { errorOf, openCommandLine } from './program.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-let cli: CommandLine
-beforeAll(async () => {
-  cli = await openCommandLine()
-})
-afterAll(() => cli[Symbol.asyncDispose]())
+const cli = opened(() => openCommandLine())
 
 const commands = [
   ...['status', 'report freshness', 'explain rentals 1', 'runs', 'runs show 1', 'runs release 1', 'schedule'],

@@ -3,33 +3,27 @@
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
 import { findFreePort } from '../../src/embedded/connection.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
 import { isQuick } from '../helpers/extent.ts'
-import { type CommandLine, openCommandLine, type Unwritable } from './program.ts'
+import { opened } from '../helpers/opened.ts'
+import { openCommandLine, type Unwritable } from './program.ts'
 
-let database: TestDatabase
-let sandbox: Sandbox
-let cli: CommandLine
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  sandbox = await createSandbox({ size: 2 })
-  cli = await openCommandLine({
+const database = opened(() => createTestDatabase())
+const sandbox = opened(() => createSandbox({ size: 2 }))
+const cli = opened(() =>
+  openCommandLine({
     ...{ DATABASE_URL: database.url, API_BASE_URL: sandbox.url, API_AUTH: 'none', PORT: '0' },
     ...{ SLOT_DAYS: '0', PRICE_DAYS: '0', CALENDAR_YEARS: '0' },
-  })
+  }),
+)
+beforeAll(async () => {
   const [user] = sandbox.truth({ only: ['users'] }).users ?? []
   sandbox.mutate([{ record: 'users', op: 'update', id: Number(user?.key.id), set: { deactivated: 'no boolean' } }])
   // With what it ends where it can be read.
   expect((await cli.run(['sync', 'users', 'resources', 'harbours'])).code).toBe(3)
-})
-afterAll(async () => {
-  await cli[Symbol.asyncDispose]()
-  await sandbox.close()
-  await database[Symbol.asyncDispose]()
 })
 
 // A closed output fails as one that is gone does, with another errno; a worker writes to each in the same way.

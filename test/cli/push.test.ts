@@ -1,27 +1,19 @@
 // `push` and `changes`, end to end: the command line, a database of its own, a sandbox.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
 import { Planner } from '../outbox/plans.ts'
-import { type CommandLine, errorOf, openCommandLine } from './program.ts'
+import { errorOf, openCommandLine } from './program.ts'
 
-let database: TestDatabase
-let sandbox: Sandbox
+const database = opened(() => createTestDatabase())
+const sandbox = opened(() => createSandbox({ size: 60 }))
+const api = { API_AUTH: 'none', API_RATE_LIMIT: '0' }
+const cli = opened(() => openCommandLine({ DATABASE_URL: database.url, API_BASE_URL: sandbox.url, ...api }))
 let planner: Planner
-let cli: CommandLine
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  sandbox = await createSandbox({ size: 60 })
+beforeAll(() => {
   planner = new Planner(sandbox)
-  const settings = { API_BASE_URL: sandbox.url, API_AUTH: 'none', API_RATE_LIMIT: '0' }
-  cli = await openCommandLine({ DATABASE_URL: database.url, ...settings })
-})
-afterAll(async () => {
-  await cli[Symbol.asyncDispose]()
-  await sandbox.close()
-  await database[Symbol.asyncDispose]()
 })
 
 /** As a partner's own system does it. */

@@ -1,16 +1,14 @@
 // The commands report, explain and drift as people call them: output, messages, exit codes.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { reportViews } from '../../src/reports/report-views.ts'
-import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
-import { departing, openReports, type Reports } from '../reports/support.ts'
+import { errorOf, openCommandLine } from '../cli/program.ts'
+import { opened } from '../helpers/opened.ts'
+import { departing, openReports } from '../reports/support.ts'
 
-let reports: Reports
-let cli: CommandLine
-
+const reports = opened(() => openReports())
+const cli = opened(() => openCommandLine({ DATABASE_URL: reports.url }))
 beforeAll(async () => {
-  reports = await openReports()
-  cli = await openCommandLine({ DATABASE_URL: reports.url })
   await reports.add('companies', { id: 1, company_brand_name: 'Azur, "the blue"' })
   await reports.add(
     'rentals',
@@ -28,10 +26,6 @@ beforeAll(async () => {
   await reports.pool.query(
     `insert into sync.unknown_fields (stream, path, sample, times) values ('harbours', 'berths', '"120"', 3)`,
   )
-})
-afterAll(async () => {
-  await cli[Symbol.asyncDispose]()
-  await reports[Symbol.asyncDispose]()
 })
 
 describe('report', () => {

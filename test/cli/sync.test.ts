@@ -1,33 +1,25 @@
 // `sync` and what shows its results, end to end: the command line, a database of its own, a sandbox.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
 import { sleep } from '../../src/clock.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
 import { isQuick } from '../helpers/extent.ts'
-import { type CommandLine, errorOf, openCommandLine } from './program.ts'
+import { opened } from '../helpers/opened.ts'
+import { errorOf, openCommandLine } from './program.ts'
 
 // Some of them sync a whole world.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
-let database: TestDatabase
-let sandbox: Sandbox
-let cli: CommandLine
-
+const database = opened(() => createTestDatabase())
+const sandbox = opened(() => createSandbox({ size: 46 }))
+const api = { API_AUTH: 'none', API_RATE_LIMIT: '0', PRICE_DAYS: '5', SLOT_DAYS: '1' }
+const cli = opened(() => openCommandLine({ DATABASE_URL: database.url, API_BASE_URL: sandbox.url, ...api }))
 beforeAll(async () => {
-  database = await createTestDatabase()
-  sandbox = await createSandbox({ size: 46 })
-  const settings = { API_BASE_URL: sandbox.url, API_AUTH: 'none', API_RATE_LIMIT: '0', PRICE_DAYS: '5', SLOT_DAYS: '1' }
-  cli = await openCommandLine({ DATABASE_URL: database.url, ...settings })
   const first = await cli.run(['sync'])
   expect(first.stderr).toMatch(/rentals: done, \d+ read/)
   expect(first.code).toBe(0)
-})
-afterAll(async () => {
-  await cli[Symbol.asyncDispose]()
-  await sandbox.close()
-  await database[Symbol.asyncDispose]()
 })
 beforeEach(() => sandbox.clearFaults())
 

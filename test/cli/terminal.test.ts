@@ -2,24 +2,23 @@
 
 import { spawnSync } from 'node:child_process'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { quarantineRecords } from '../../src/sync/quarantine.ts'
 import { noteUnknownFields } from '../../src/sync/unknown-fields.ts'
 import { withoutControls } from '../../src/text.ts'
 import { buildProgram } from '../helpers/child-program.ts'
-import { type Mirror, openMirror } from '../helpers/rows.ts'
-import { type CommandLine, openCommandLine } from './program.ts'
+import { opened } from '../helpers/opened.ts'
+import { openMirror } from '../helpers/rows.ts'
+import { openCommandLine } from './program.ts'
 
 /** Clears the screen, recolours by ESC [ and by U+009B, rings, overwrites the line, turns the direction of writing. */
 const hostile = 'x\u001b[2J\u009b31m\u0007\r\u202eevil'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not come out
 const obeyed = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/
 
-let mirror: Mirror
-let cli: CommandLine
+const mirror = opened(() => openMirror())
+const cli = opened(() => openCommandLine({ DATABASE_URL: mirror.url }))
 beforeAll(async () => {
-  mirror = await openMirror()
-  cli = await openCommandLine({ DATABASE_URL: mirror.url })
   const { pool } = mirror.db
   await noteUnknownFields(pool, [{ stream: 'harbours', path: hostile, sample: JSON.stringify(hostile), times: 1 }])
   await mirror.db.transaction((client) =>
@@ -57,10 +56,6 @@ beforeAll(async () => {
     `insert into sync.runs (stream, trigger, status, finished_at, error) values ('harbours', 'command', 'failed', now(), $1)`,
     [hostile],
   )
-})
-afterAll(async () => {
-  await cli?.[Symbol.asyncDispose]()
-  await mirror?.[Symbol.asyncDispose]()
 })
 
 describe('text with control characters', () => {

@@ -1,34 +1,27 @@
 // `webhook test`, `deliveries` and `replay`: what they print, send and end with.
 
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { webhookConsumer } from '../../src/inspect/feed.ts'
 import { fingerprint } from '../../src/messages/post.ts'
 import { noteDelivery } from '../../src/mirror/webhook-deliveries.ts'
-import { feedSettled, type Mirror, openMirror } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { feedSettled, openMirror } from '../helpers/rows.ts'
 import { expectDocumented } from '../messages/body-schema.ts'
-import { openReceiver, type Receiver } from '../messages/receiver.ts'
-import { type CommandLine, errorOf, openCommandLine } from './program.ts'
+import { openReceiver } from '../messages/receiver.ts'
+import { errorOf, openCommandLine } from './program.ts'
 
 const secrets = [7, 9].map((byte) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`)
 
-let mirror: Mirror
-let receiver: Receiver
-let cli: CommandLine
-beforeAll(async () => {
-  mirror = await openMirror()
-  receiver = await openReceiver()
-  cli = await openCommandLine({
+const mirror = opened(() => openMirror())
+const receiver = opened(() => openReceiver())
+const cli = opened(() =>
+  openCommandLine({
     DATABASE_URL: mirror.url,
     WEBHOOK_URL: receiver.url,
     WEBHOOK_SECRET: secrets.join(' '),
-  })
-})
-afterAll(async () => {
-  await cli?.[Symbol.asyncDispose]()
-  await receiver?.[Symbol.asyncDispose]()
-  await mirror?.[Symbol.asyncDispose]()
-})
+  }),
+)
 beforeEach(() => mirror.all('truncate sync.webhook_deliveries, sync.consumer_positions'))
 
 const printed = async (...args: readonly string[]): Promise<string> => {

@@ -1,28 +1,18 @@
 // What people read of facts that need no sync: schema, quarantine, history, status and changes, in words.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { createSandbox } from '../../sandbox/index.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { quarantineRecords } from '../../src/sync/quarantine.ts'
 import { noteUnknownFields } from '../../src/sync/unknown-fields.ts'
 import { createTestDatabase } from '../helpers/database.ts'
-import { at, type Mirror, openMirror, rowOf } from '../helpers/rows.ts'
-import { type CommandLine, openCommandLine } from './program.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, openMirror, rowOf } from '../helpers/rows.ts'
+import { openCommandLine } from './program.ts'
 
-let mirror: Mirror
-let sandbox: Sandbox
-let cli: CommandLine
-
-beforeAll(async () => {
-  mirror = await openMirror()
-  sandbox = await createSandbox({ size: 5 })
-  cli = await openCommandLine({ DATABASE_URL: mirror.url, API_BASE_URL: sandbox.url, API_AUTH: 'none' })
-})
-afterAll(async () => {
-  await cli?.[Symbol.asyncDispose]()
-  await sandbox?.close()
-  await mirror?.[Symbol.asyncDispose]()
-})
+const mirror = opened(() => openMirror())
+const sandbox = opened(() => createSandbox({ size: 5 }))
+const cli = opened(() => openCommandLine({ DATABASE_URL: mirror.url, API_BASE_URL: sandbox.url, API_AUTH: 'none' }))
 
 /** What a command prints; it must end with `code` and without a word of complaint. */
 async function printed(args: readonly string[], code = 0): Promise<string> {

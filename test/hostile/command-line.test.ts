@@ -1,16 +1,14 @@
 // Hostile arguments: every command ends with an exit code and a sentence of ours, never with a stack trace or with what
 // Postgres says of a wrong literal.
 
-import { type Command, CommanderError } from 'commander'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
-import { Usage } from '../../src/cli/usage/command.ts'
-import { addReading } from '../../src/cli/usage/reading.ts'
-import { addWork } from '../../src/cli/usage/work.ts'
 import { errorCodes } from '../../src/errors.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { errorOf, openCommandLine } from '../cli/program.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
 import { limitMs, sampleOf } from './draw.ts'
 import { digits, jsonText, text } from './generators.ts'
 
@@ -88,78 +86,33 @@ const commandLine = fc
   .tuple(fc.constantFrom(...commands), fc.array(argument, { maxLength: 4 }))
   .map(([command, more]) => [...command, ...more])
 
-type Ended = { readonly code: number; readonly said: string }
-
-/** Runs a command in this process, as `main` does on a terminal. */
-async function run(args: readonly string[]): Promise<Ended> {
-  let said = ''
-  const program = new Usage('boat-mirror').exitOverride().configureOutput({
-    writeErr: (each) => {
-      said += each
-    },
-    writeOut: () => {},
-  })
-  addWork(program)
-  addReading(program)
-  const inherited = (command: Command): void => {
-    for (const each of command.commands) inherited(each.exitOverride().configureOutput(program.configureOutput()))
-  }
-  inherited(program)
-  const isTTY = process.stderr.isTTY
-  process.stderr.isTTY = true
-  const stderr = vi.spyOn(process.stderr, 'write').mockImplementation((each) => {
-    said += String(each)
-    return true
-  })
-  const stdout = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
-  const log = vi.spyOn(console, 'log').mockReturnValue(undefined)
-  try {
-    await program.parseAsync(args, { from: 'user' })
-    return { code: Number(process.exitCode ?? 0), said }
-  } catch (error) {
-    if (error instanceof CommanderError) return { code: error.exitCode === 0 ? 0 : 2, said }
-    return { code: -1, said: `${said}${error instanceof Error ? error.stack : String(error)}` }
-  } finally {
-    process.exitCode = undefined
-    process.stderr.isTTY = isTTY
-    for (const spy of [stderr, stdout, log]) spy.mockRestore()
-  }
-}
-
 const codes = Object.keys(errorCodes).join('|')
 
-describe('a command line', () => {
-  let database: TestDatabase
-  beforeAll(async () => {
-    database = await createTestDatabase()
-    vi.stubEnv('DATABASE_URL', database.url)
-    await database.pool.query(`insert into outbox.queue (operation, target, body, aggregate, enqueued_by, status) values
-      ('rental.update', '{"rentalId": 1}', '{"status": "VALIDATED"}', 'rental:1', current_user, 'unknown'),
-      ('rental.create', '{}', '{"slotId": "x", "resourceId": "y"}', 'change:2', current_user, 'conflict')`)
-  })
-  afterAll(async () => {
-    vi.unstubAllEnvs()
-    await database?.[Symbol.asyncDispose]()
-  })
+const database = opened(() => createTestDatabase())
+const cli = opened(() => openCommandLine({ DATABASE_URL: database.url }))
 
-  it('ends with 0, or with a code and a sentence of ours, whatever it says', async () => {
-    const wrong: string[] = []
-    const seen = new Map<number, number>()
-    for (const args of sampleOf(400, commandLine)) {
-      const { code, said } = await run(args)
-      seen.set(code, (seen.get(code) ?? 0) + 1)
-      const explained =
-        code === 0 ||
-        code === 3 ||
-        (code === 2 ? /error: |\[(USAGE|CONFIG_INVALID)\]/.test(said) : new RegExp(`\\[(${codes})\\]`).test(said))
-      if (code < 0 || !explained || /\n\s+at /.test(said) || said.includes('[INTERNAL]'))
-        wrong.push(`${JSON.stringify(args).slice(0, 300)} → ${code}: ${said.slice(0, 400)}`)
-    }
-    expect(wrong.slice(0, 15)).toEqual([])
-    expect([...seen.keys()].sort()).toEqual([0, 1, 2])
-    const { rows } = await database.pool.query(
-      `select count(*)::int as tables from information_schema.tables where table_schema in ('mirror', 'outbox', 'sync')`,
-    )
-    expect(rows[0].tables).toBeGreaterThan(50)
-  }, 300_000)
-})
+it('a command line ends with 0, or with a code and a sentence of ours, whatever it says', async () => {
+  await database.pool.query(`insert into outbox.queue (operation, target, body, aggregate, enqueued_by, status) values
+    ('rental.update', '{"rentalId": 1}', '{"status": "VALIDATED"}', 'rental:1', current_user, 'unknown'),
+    ('rental.create', '{}', '{"slotId": "x", "resourceId": "y"}', 'change:2', current_user, 'conflict')`)
+  const wrong: string[] = []
+  const seen = new Map<number | null, number>()
+  for (const args of sampleOf(400, commandLine)) {
+    const ended = await cli.run(args)
+    const { code, stderr } = ended
+    const said = errorOf(ended)
+    seen.set(code, (seen.get(code) ?? 0) + 1)
+    const explained =
+      code === 0 ||
+      code === 3 ||
+      (code === 2 ? /error: |\[(USAGE|CONFIG_INVALID)\]/.test(said) : new RegExp(`\\[(${codes})\\]`).test(said))
+    if (!explained || /\n\s+at |"stack":/.test(stderr) || said.includes('[INTERNAL]'))
+      wrong.push(`${JSON.stringify(args).slice(0, 300)} → ${code}: ${stderr.slice(0, 400)}`)
+  }
+  expect(wrong.slice(0, 15)).toEqual([])
+  expect([...seen.keys()].sort()).toEqual([0, 1, 2])
+  const { rows } = await database.pool.query(
+    `select count(*)::int as tables from information_schema.tables where table_schema in ('mirror', 'outbox', 'sync')`,
+  )
+  expect(rows[0].tables).toBeGreaterThan(50)
+}, 300_000)

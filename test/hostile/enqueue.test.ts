@@ -3,7 +3,8 @@
 
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
 import { type Call, calls } from './changes.ts'
 import { limitMs, sampleOf } from './draw.ts'
 
@@ -51,11 +52,10 @@ const arrays = (given: readonly Call[]): readonly (readonly (string | null)[])[]
 const portion = 400
 
 describe('outbox.enqueue', () => {
-  let database: TestDatabase
   let client: PoolClient
   let before: unknown
+  const database = opened(() => createTestDatabase())
   beforeAll(async () => {
-    database = await createTestDatabase()
     client = await database.pool.connect()
     await client.query(helper)
     before = (await client.query(shape)).rows
@@ -70,7 +70,6 @@ describe('outbox.enqueue', () => {
   })
   afterAll(async () => {
     client?.release()
-    await database?.[Symbol.asyncDispose]()
   })
 
   for (const [index, [caller, role]] of [

@@ -1,7 +1,7 @@
 // What hostile input found, one plain case each: these failed before they were mended.
 
 import { Kysely, PostgresDialect } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { parseJson } from '../../src/api/wire/json.ts'
 import { buildRequest, buildTarget } from '../../src/api/wire/request.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
@@ -11,7 +11,8 @@ import { listQuarantine, quarantineRecords } from '../../src/sync/quarantine.ts'
 import { contentKeys } from '../../src/sync/records/project.ts'
 import { listUnknownFields, noteUnknownFields } from '../../src/sync/unknown-fields.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
-import { type Outbox, openOutbox } from '../outbox/open-outbox.ts'
+import { opened } from '../helpers/opened.ts'
+import { openOutbox } from '../outbox/open-outbox.ts'
 
 const json = (text: string) => parseJson(text).value
 
@@ -43,11 +44,7 @@ describe('a write', () => {
 })
 
 describe('in the database', () => {
-  let outbox: Outbox
-  beforeAll(async () => {
-    outbox = await openOutbox()
-  })
-  afterAll(() => outbox?.[Symbol.asyncDispose]())
+  const outbox = opened(() => openOutbox())
 
   it('a member whose name is longer than an index takes is listed, cut and told apart', async () => {
     const { pool } = outbox.database

@@ -1,14 +1,15 @@
 // Hostile keys, reasons and payloads where people see them: the status page, explain, quarantine and report.
 
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { readConfig } from '../../src/config.ts'
 import { explainRecord } from '../../src/inspect/explain.ts'
 import { dueSettings } from '../../src/sync/plan.ts'
 import { quarantineRecords } from '../../src/sync/quarantine.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { type BarePages, openBarePages } from '../web/pages-rig.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
+import { openBarePages } from '../web/pages-rig.ts'
 import { limitMs, sampleOf } from './draw.ts'
 import { text } from './generators.ts'
 
@@ -22,16 +23,8 @@ const elements =
   /^<\/?(!doctype html|html|head|meta|title|style|script|link|body|main|header|footer|nav|section|article|h[1-6]|p|a|ul|ol|li|dl|dt|dd|div|span|code|table|caption|thead|tbody|tr|th|td|progress|svg|g|rect|line|path|circle|text|title|desc|polyline|details|summary|figure|figcaption|form|label|input|button|time|small|strong|em|b|i|br|hr|abbr|use|defs|noscript|tspan|polygon)\b/i
 
 describe('hostile keys and reasons', () => {
-  let pages: BarePages
-  let database: TestDatabase
-  beforeAll(async () => {
-    pages = await openBarePages()
-    database = await createTestDatabase()
-  })
-  afterAll(async () => {
-    await pages?.[Symbol.asyncDispose]()
-    await database?.[Symbol.asyncDispose]()
-  })
+  const pages = opened(() => openBarePages())
+  const database = opened(() => createTestDatabase())
 
   it('reach the status page as text, never as markup', async () => {
     const client = new Client({ connectionString: pages.databaseUrl })

@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { buildRequest, buildTarget } from '../../src/api/wire/request.ts'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
 import { ApiError } from '../../src/errors.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { createRig, type Rig } from '../outbox/rig.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
+import { createRig } from '../outbox/rig.ts'
 import { calls } from './changes.ts'
 import { casesOf, limitMs, sampleOf, settingsOf } from './draw.ts'
 import { names, text } from './generators.ts'
@@ -81,16 +82,8 @@ describe('the path of a request', () => {
 })
 
 describe('accepted changes', () => {
-  let database: TestDatabase
-  let rig: Rig
-  beforeAll(async () => {
-    database = await createTestDatabase()
-    rig = await createRig({ databaseUrl: database.url, timeoutMs: 5_000 })
-  })
-  afterAll(async () => {
-    await rig?.[Symbol.asyncDispose]()
-    await database?.[Symbol.asyncDispose]()
-  })
+  const database = opened(() => createTestDatabase())
+  const rig = opened(() => createRig({ databaseUrl: database.url, timeoutMs: 5_000 }))
 
   it('all settle, and leave on the path of their operation', async () => {
     let accepted = 0

@@ -1,12 +1,12 @@
 // What is known of one record, after syncs of a sandbox in which things happen to it.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { type Explanation, explainRecord, type RecordFacts, whenNext, whyDeleted } from '../../src/inspect/explain.ts'
 import { dueSettings } from '../../src/sync/plan.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
-let mirror: TestMirror
 const rentals = { streams: ['rentals', 'rental_options', 'rental_payments', 'rental_crew_members', 'rental_resources'] }
 let ids: readonly string[]
 
@@ -14,8 +14,8 @@ const explain = (stream: string, ...key: readonly string[]): Promise<Explanation
   explainRecord(mirror.app.database.pool, streamNamed(stream), key, dueSettings(mirror.app.syncContext))
 const nth = (index: number): string => ids[index] ?? ''
 
+const mirror = opened(() => openTestMirror({ size: 20 }))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 20 })
   await mirror.sync(rentals)
   const { rows } = await mirror.app.database.pool.query<{ id: string }>(
     `select r.id from mirror.rentals r where exists (select from mirror.rental_payments p where p.rental_id = r.id) order by r.id`,
@@ -33,7 +33,6 @@ beforeAll(async () => {
   )
   await mirror.sync(rentals)
 })
-afterAll(() => mirror[Symbol.asyncDispose]())
 
 describe('a record', () => {
   it('that is there: values, source, time of the reads, and the run that found it', async () => {

@@ -1,17 +1,14 @@
 // The one rule for freshness, which report.freshness decides by.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
 import { noteWorker } from '../../src/database/presence.ts'
 import { type Freshness, freshnessFacts, streamStatus } from '../../src/inspect/streams.ts'
 import { finishRun, type RunStatus } from '../../src/sync/runs/runs.ts'
-import { openReports, type Reports } from '../reports/support.ts'
+import { opened } from '../helpers/opened.ts'
+import { openReports } from '../reports/support.ts'
 
-let reports: Reports
-beforeAll(async () => {
-  reports = await openReports()
-})
-afterAll(() => reports[Symbol.asyncDispose]())
+const reports = opened(() => openReports())
 beforeEach(async () => {
   await reports.pool.query('delete from sync.workers')
   await reports.pool.query(`update sync.runs set status = 'done' where status = 'running'`)

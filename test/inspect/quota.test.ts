@@ -1,6 +1,6 @@
 // What status, pages and alerts say of API_QUOTA, and that details follow the ages that it asks for.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { readConfig } from '../../src/config.ts'
 import { whatNeedsPeople } from '../../src/inspect/attention.ts'
@@ -8,7 +8,8 @@ import { type QuotaStatus, quotaStatus } from '../../src/inspect/quota.ts'
 import { waitsForQuota } from '../../src/outbox/quota-room.ts'
 import { type DueSettings, dueKeys } from '../../src/sync/due/due.ts'
 import { saveIntervals } from '../../src/sync/due/stream-state.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
 import { statusFacts } from './status-facts.ts'
 
 const nothing: QuotaStatus = {
@@ -50,11 +51,7 @@ describe('a quota', () => {
   })
 })
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = opened(() => createTestDatabase())
 
 it('what is used of it and waits for it is read from the database', async () => {
   const { pool } = database

@@ -2,7 +2,7 @@
 // one message when each starts and one when it ends, across receivers that fail, restarts and other workers. A transaction that
 // holds the feed back takes a minute to be one: test/inspect/feed-holders.test.ts covers it.
 
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { failuresToOpen } from '../../src/api/admission/gate.ts'
 import { systemClock } from '../../src/clock.ts'
 import { openDatabase } from '../../src/database/database.ts'
@@ -12,9 +12,10 @@ import { startWebhook } from '../../src/messages/webhook/webhook.ts'
 import { carryOutDecision, decideChange } from '../../src/outbox/decisions.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { probe } from '../../src/web/health.ts'
-import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
+import { errorOf, openCommandLine } from '../cli/program.ts'
 import { isQuick } from '../helpers/extent.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 import { findOnPath, startRedis } from '../helpers/redis-server.ts'
 import { feedSettled, quiet } from '../helpers/rows.ts'
 import { openTcpProxy } from '../helpers/tcp-proxy.ts'
@@ -25,17 +26,8 @@ import { openReceiver } from './receiver.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 })
 
-let mirror: TestMirror
-let cli: CommandLine
-
-beforeAll(async () => {
-  mirror = await openTestMirror({ size: 10 })
-  cli = await openCommandLine()
-})
-afterAll(async () => {
-  await cli[Symbol.asyncDispose]()
-  await mirror[Symbol.asyncDispose]()
-})
+const mirror = opened(() => openTestMirror({ size: 10 }))
+const cli = opened(() => openCommandLine())
 
 const query = async <R extends object>(sql: string): Promise<R[]> => (await mirror.app.database.pool.query<R>(sql)).rows
 const one = async (table: string): Promise<string> =>

@@ -3,7 +3,7 @@
 
 import type { PoolClient } from 'pg'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { systemClock, within } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
@@ -21,7 +21,8 @@ import { pruneHistory } from '../../src/mirror/history.ts'
 import { listDeliveries } from '../../src/mirror/webhook-deliveries.ts'
 import { buildProgram, startProgram } from '../helpers/child-program.ts'
 import { isFull, isQuick } from '../helpers/extent.ts'
-import { at, feedSettled, type Mirror, openMirror, placeOf, quiet, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, feedSettled, openMirror, placeOf, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 import { statusFacts } from '../inspect/status-facts.ts'
 import { expectDocumented } from './body-schema.ts'
 import { openReceiver, type Received, type Receiver } from './receiver.ts'
@@ -33,14 +34,10 @@ const newSecret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 const [size, wantedKills] = isFull ? [20_000, 20] : [600, 3]
 vi.setConfig({ testTimeout: isFull ? 600_000 : 120_000 })
 
-let mirror: Mirror
 let receiver: Receiver
 let running: { stop(): Promise<void> }[] = []
 
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(() => openMirror())
 beforeEach(async () => {
   await mirror.all(
     'truncate mirror.change_log, sync.consumer_positions, sync.senders, sync.webhook_batch, sync.webhook_deliveries',

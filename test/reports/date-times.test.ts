@@ -2,19 +2,16 @@
 // is worked out here from its parts.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { readBoat } from '../../src/serve/calendars/read-boat.ts'
 import { projectRecord } from '../../src/sync/records/project.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { type Mirror, openMirror } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { openMirror } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(() => openMirror())
 beforeEach(() => mirror.db.pool.query('truncate mirror.rentals, mirror.resource_unavailabilities, mirror.resources'))
 
 type Written = {

@@ -1,10 +1,8 @@
 // report.fleet, report.occupancy and report.calendar against calendars written by hand.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openReports, type Reports } from './support.ts'
-
-let reports: Reports
-afterAll(() => reports[Symbol.asyncDispose]())
+import { beforeAll, describe, expect, it } from 'vitest'
+import { opened } from '../helpers/opened.ts'
+import { openReports } from './support.ts'
 
 /** Day of the year (from 1) of `MM-DD`. */
 const dayOfYear = (year: number, day: string): number =>
@@ -18,8 +16,8 @@ function calendar(year: number, ...full: readonly (readonly [from: string, to: s
   return days.join('')
 }
 
+const reports = opened(() => openReports())
 beforeAll(async () => {
-  reports = await openReports()
   const thisYear = Number((await reports.day(0)).slice(0, 4))
   await reports.add('countries', { code: 'ES' })
   await reports.add('navigation_areas', { id: 3, country_code: 'ES' })

@@ -1,10 +1,8 @@
 // report.revenue and report.cancellations against examples worked out by hand.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { departing, openReports, type Reports } from './support.ts'
-
-let reports: Reports
-afterAll(() => reports[Symbol.asyncDispose]())
+import { beforeAll, describe, expect, it } from 'vitest'
+import { opened } from '../helpers/opened.ts'
+import { departing, openReports } from './support.ts'
 
 const rental = (
   id: number,
@@ -20,8 +18,8 @@ const rental = (
   ...money,
 })
 
+const reports = opened(() => openReports())
 beforeAll(async () => {
-  reports = await openReports()
   await reports.add('companies', { id: 1, company_brand_name: 'Azur' }, { id: 2, company_brand_name: 'Bora' })
   const eur = { deposit_currency: '"EUR"' }
   await reports.add(

@@ -1,17 +1,17 @@
 // report.overlaps against examples worked out by hand, and against a plain comparison of everything with everything.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Queryable } from '../../src/database/sql.ts'
 import { overlapsToCome } from '../../src/inspect/report-queries.ts'
 import { noteFleets } from '../../src/sync/details/readers/slots.ts'
 import { runsOf } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { rowOf, tableOf } from '../helpers/rows.ts'
-import { openReports, type Reports } from './support.ts'
+import { openReports } from './support.ts'
 
-let reports: Reports
+const reports = opened(() => openReports())
 beforeAll(async () => {
-  reports = await openReports()
   await reports.add('companies', { id: 1, company_brand_name: 'Azur' })
   await reports.add(
     'resources',
@@ -23,7 +23,6 @@ beforeAll(async () => {
   )
   await reports.pool.query(`insert into sync.fleets (resource_id) values ('fleet')`)
 })
-afterAll(() => reports[Symbol.asyncDispose]())
 beforeEach(async () => {
   await reports.pool.query('truncate mirror.rentals, mirror.resource_unavailabilities')
   await reports.pool.query(`delete from sync.fleets where resource_id <> 'fleet'`)

@@ -2,17 +2,16 @@
 // that was planted, and nothing else.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { overlapsToCome } from '../../src/inspect/report-queries.ts'
+import { opened } from '../helpers/opened.ts'
 import { type Bookings, bookingsOf, companies, forms, plants } from './booked-boats.ts'
-import { openReports, type Reports } from './support.ts'
+import { openReports } from './support.ts'
 
-let reports: Reports
+const reports = opened(() => openReports())
 beforeAll(async () => {
-  reports = await openReports()
   await reports.pool.query(`update sync.settings set time_zone = 'Europe/Paris'`)
 })
-afterAll(() => reports[Symbol.asyncDispose]())
 beforeEach(() =>
   reports.pool.query('truncate mirror.companies, mirror.resources, mirror.rentals, mirror.resource_unavailabilities'),
 )

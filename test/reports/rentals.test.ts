@@ -1,17 +1,16 @@
 // report.rentals, report.departures and report.balances against examples worked out by hand.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { saveReportSettings } from '../../src/reports/time-zone.ts'
-import { departing, openReports, type Reports } from './support.ts'
+import { opened } from '../helpers/opened.ts'
+import { departing, openReports } from './support.ts'
 
-let reports: Reports
+const reports = opened(() => openReports())
 beforeAll(async () => {
-  reports = await openReports()
   await reports.add('companies', { id: 1, company_brand_name: 'Azur' })
   await reports.add('harbours', { id: 5, name: 'Palma' }, { id: 6, name: 'Ibiza', _deleted_at: '2026-01-02' })
   await reports.add('resources', { id: '9-5', name: 'Alizé', boat_id: 9, company_id: 1, harbour_id: 5 })
 })
-afterAll(() => reports[Symbol.asyncDispose]())
 
 describe('the day of a departure', () => {
   const cases = [

@@ -1,18 +1,15 @@
 // TIME_ZONE as both sides read it.
 
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { dateIn } from '../../src/clock.ts'
 import { nodeOffset, postgresZones, zoneOffset } from '../../src/date-time.ts'
 import { assertTimeZone, followZone } from '../../src/reports/time-zone.ts'
 import { openCommandLine } from '../cli/program.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: false })
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = opened(() => createTestDatabase({ migrated: false }))
 
 it.each(['IST', 'ist', 'CET', 'EST', 'PST', 'Mars/Olympus'])('%s is refused', async (zone) => {
   await expect(assertTimeZone(database.pool, zone)).rejects.toMatchObject({ code: 'CONFIG_INVALID' })

@@ -1,20 +1,17 @@
 // Schema report as a whole: explained, readable without seeing persons, in the zone of the settings, and kept by an upgrade.
 
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { ViewDef } from '../../src/database/repeatable-step.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { saveReportSettings } from '../../src/reports/time-zone.ts'
 import { replaceViews } from '../../src/schema/replace-views.ts'
-import { openReports, type Reports } from './support.ts'
+import { opened } from '../helpers/opened.ts'
+import { openReports } from './support.ts'
 
-let reports: Reports
-beforeAll(async () => {
-  reports = await openReports()
-})
-afterAll(() => reports[Symbol.asyncDispose]())
+const reports = opened(() => openReports())
 
 describe('schema report', () => {
   it('has the documented views', async () => {

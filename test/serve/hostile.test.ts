@@ -2,31 +2,32 @@
 // lies behind it, and a mirror that is as it was.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { stringifyJson } from '../../src/api/wire/json.ts'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
-import { openApiDocument } from '../../src/serve/openapi/document.ts'
 import { runsOf } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { seed } from '../hostile/draw.ts'
 import { brokenJsonText, jsonText, names, objectText, text } from '../hostile/generators.ts'
 import { createOpenApiCheck, type OpenApiCheck } from './openapi-check.ts'
 import { type RawAnswer, sendRaw } from './raw-request.ts'
-import { openServed, type ServedMirror } from './served-rig.ts'
+import { openServed } from './served-rig.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
 const settingsOf = (numRuns: number) => ({ numRuns: runsOf(numRuns), seed })
 
-let served: ServedMirror
 let check: OpenApiCheck
 let before: string
+/** `all` may see and do everything, `some` sees company 1 alone and no person, and only reads. */
+const tokens = { all: '', some: '' }
+const served = opened(() => openServed({ sandbox: { size: 30 }, settings: { serveWaitMs: 50 } }))
 beforeAll(async () => {
-  served = await openServed()
-  check = createOpenApiCheck(JSON.parse(stringifyJson(openApiDocument(served.described))))
+  tokens.all = (await served.createToken('all', { personal: true, write: true })).token
+  tokens.some = (await served.createToken('some', { companies: ['1'] })).token
+  check = createOpenApiCheck(JSON.parse(await (await fetch(`${served.url}/openapi.json`)).text()))
   before = await mirrored()
 })
-afterAll(() => served[Symbol.asyncDispose]())
 
 /** What the mirror holds, in short. */
 async function mirrored(): Promise<string> {
@@ -110,7 +111,7 @@ function send({
   headers = [],
   body,
   type = 'application/json',
-  token = served.tokens.all,
+  token = tokens.all,
   host = '127.0.0.1',
 }: Sent): Promise<RawAnswer> {
   const content = Buffer.from(body ?? '')
@@ -122,7 +123,7 @@ function send({
     ...(body === undefined ? [] : [`Content-Type: ${type}`, `Content-Length: ${content.length}`]),
     ...headers.map(([name, value]) => `${name}: ${value}`),
   ]
-  return sendRaw(served.port, `${lines.join('\r\n')}\r\n\r\n`, content)
+  return sendRaw(Number(new URL(served.url).port), `${lines.join('\r\n')}\r\n\r\n`, content)
 }
 
 /** Names of files, functions and statements, which no answer may hold. */
@@ -151,7 +152,7 @@ describe('a request with a hostile path or query', () => {
         fc.constantFrom('all', 'some'),
         async ({ operation, method, path }, search, who) => {
           const body = method === 'GET' ? {} : { body: '{}', headers: [['Prefer', 'respond-async']] as const }
-          const answer = await send({ method, path: `${path}${search}`, token: served.tokens[who], ...body })
+          const answer = await send({ method, path: `${path}${search}`, token: tokens[who], ...body })
           // A value may make another path of it.
           const isPath = answer.status !== 404 && answer.status !== 405
           expect(faultsOf(isPath ? operation : null, answer), answer.body).toEqual([])
@@ -231,7 +232,7 @@ describe('a write with a hostile body', () => {
       fc.asyncProperty(write, body, type, fc.constantFrom('all', 'some'), async ({ endpoint }, content, media, who) => {
         const [method = '', path = ''] = endpoint.split(' ')
         const answer = await send({
-          ...{ method, path: path.replace(/\{\w+\}/g, '1'), token: served.tokens[who] },
+          ...{ method, path: path.replace(/\{\w+\}/g, '1'), token: tokens[who] },
           headers: [['Prefer', 'respond-async']],
           ...{ body: content, type: media },
         })

@@ -1,33 +1,27 @@
 // What writes are asked and answered with is as the OpenAPI document says.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { stringifyJson } from '../../src/api/wire/json.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
 import { readConfig } from '../../src/config.ts'
 import { keepsAll } from '../../src/privacy/rules.ts'
 import { openApiDocument } from '../../src/serve/openapi/document.ts'
-import { Planner } from '../outbox/plans.ts'
+import { opened } from '../helpers/opened.ts'
 import { createOpenApiCheck } from './openapi-check.ts'
-import { type Got, openWrites, type Sent, type WritesRig } from './writes-rig.ts'
+import { type Got, openWrites, type Sent } from './writes-rig.ts'
 
 const { api } = readConfig({}, '/nonexistent')
 const document = openApiDocument({ api, privacy: keepsAll, isOpenToLocal: true })
 const check = createOpenApiCheck(JSON.parse(stringifyJson(document)))
 
-let served: WritesRig
-let planner: Planner
-beforeAll(async () => {
-  served = await openWrites({ env: { MIRROR_DOCUMENTS: 'on' } })
-  planner = new Planner(served.rig.sandbox)
-})
-afterAll(() => served[Symbol.asyncDispose]())
+const served = opened(() => openWrites({ env: { MIRROR_DOCUMENTS: 'on' } }))
 
 const faultsOf = (operation: string, { status, headers, json }: Got): readonly string[] =>
   check.faultsOf(operation, { status, contentType: headers.get('content-type'), body: json })
 
 describe('a served write', () => {
   it('takes what the document says, and answers what it says, for all 22', async () => {
-    const plan = planner.plan()
+    const plan = served.planner.plan()
     expect(plan).toHaveLength(22)
     await Promise.all(
       plan.map(async ({ operation, endpoint, method, path, body }) => {
@@ -40,7 +34,7 @@ describe('a served write', () => {
   })
 
   it('takes several options at once, as the document says', async () => {
-    const { rentalId, optionId } = planner.freeOption()
+    const { rentalId, optionId } = served.planner.freeOption()
     const body = [{ optionId, quantity: 1 }]
     const operation = 'POST /v3/rentals/{rentalId}/options'
     expect(check.faultsOfBody(operation, body)).toEqual([])
@@ -49,7 +43,7 @@ describe('a served write', () => {
   })
 
   it('that is not waited for is answered with an address, whose answer the document describes, too', async () => {
-    const { rentalId } = planner.freeOption()
+    const { rentalId } = served.planner.freeOption()
     const body = { currency: 'EUR', method: { id: 1 }, price: 3, reference: 'not waited for' }
     const path = `/v3/rentals/${rentalId}/payments`
     const got = await served.send({ method: 'POST', path, body, headers: { prefer: 'respond-async' } })

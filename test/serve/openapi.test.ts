@@ -4,7 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import fc from 'fast-check'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { createSandbox } from '../../sandbox/index.ts'
 import { operations } from '../../sandbox/operations.ts'
 import type { ListShape } from '../../src/api/paging/envelope.ts'
 import { isObject, type Json, type JsonObject, stringifyJson } from '../../src/api/wire/json.ts'
@@ -15,6 +15,7 @@ import { keepsAll, type PrivacySettings, personalColumns } from '../../src/priva
 import type { ServeContext } from '../../src/serve/context.ts'
 import { type Described, openApiDocument, registerOpenapi } from '../../src/serve/openapi/document.ts'
 import type { Caller } from '../../src/serve/types.ts'
+import { opened } from '../helpers/opened.ts'
 import { drawnAnswer } from './drawn-reads.ts'
 import { createOpenApiCheck, partAt } from './openapi-check.ts'
 import { buildClient } from './openapi-client.ts'
@@ -134,10 +135,9 @@ describe('the document', () => {
 })
 
 describe('an answer of the API', () => {
-  let sandbox: Sandbox
   let answerOf: (endpoint: ReadEndpoint, draw: number) => Promise<unknown>
+  const sandbox = opened(() => createSandbox({ size: 40, now: new Date('2026-06-10T08:00:00Z') }))
   beforeAll(async () => {
-    sandbox = await createSandbox({ size: 40, now: new Date('2026-06-10T08:00:00Z') })
     const served = { url: sandbox.url, today: '2026-06-10' }
     answerOf = async (endpoint, draw) => (await drawnAnswer(served, endpoint, draw)).body
   })
@@ -195,7 +195,6 @@ describe('a client made by swagger-typescript-api', () => {
       expect(records).toHaveLength(25)
       expect(ids).toEqual(records.map(({ id }) => id))
     } finally {
-      await sandbox.close()
     }
   })
 })

@@ -1,29 +1,24 @@
 // Pages far into a list and totals are those of a count row by row, whatever comes and goes meanwhile.
 
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { type Database, openDatabase } from '../../src/database/database.ts'
+import { openDatabase } from '../../src/database/database.ts'
 import { createLogger } from '../../src/log.ts'
 import { listQuery, orderSql } from '../../src/serve/reads/list-query.ts'
 import { createPlaces } from '../../src/serve/reads/places.ts'
 import { Query } from '../../src/serve/reads/query.ts'
-import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 const rentals = streamNamed('rentals')
 const log = createLogger('silent')
 const caller = { role: null }
 
-let mirror: Mirror
-let database: Database
+const mirror = opened(() => openMirror())
+const database = opened(() => openDatabase({ url: mirror.url, applicationName: 'test', max: 3, log }))
 beforeAll(async () => {
-  mirror = await openMirror()
-  database = openDatabase({ url: mirror.url, applicationName: 'test', max: 3, log })
   const rows = Array.from({ length: 6_000 }, (_, index) => rentalRow(1_000 + index * 2, index))
   await mirror.write({ tables: [tableOf('rentals', 1, rows)] })
-})
-afterAll(async () => {
-  await database.close()
-  await mirror[Symbol.asyncDispose]()
 })
 
 /** A rental whose creation does not follow its number. */

@@ -8,10 +8,11 @@ import { privacySettings } from '../../src/privacy/rules.ts'
 import { openServed } from './served-rig.ts'
 
 it('reads an erased record through, or answers 503, and lists again once all is read', async () => {
-  await using served = await openServed()
-  const { mirror, url, tokens } = served
+  await using served = await openServed({ sandbox: { size: 30 } })
+  const { mirror, url } = served
+  const { token } = await served.createToken('all', { personal: true })
   const { database } = mirror.app
-  const get = (path: string) => fetch(url + path, { headers: { authorization: `Bearer ${tokens.all}` } })
+  const get = (path: string) => fetch(url + path, { headers: { authorization: `Bearer ${token}` } })
   const { rows } = await database.pool.query<{ id: string; user: string }>(
     `select r.id::text, r.user_id::text as user from mirror.rentals r join mirror.users u on u.id = r.user_id
      where not u.deactivated and r._payload ->> 'message' is not null order by r.id limit 2`,

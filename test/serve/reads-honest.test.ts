@@ -1,16 +1,16 @@
 // No answer that looks true and is not: what is refused, with which status, and what the headers say.
 
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { parseJson } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { readConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/log.ts'
 import { createServeApp } from '../../src/serve/app.ts'
 import { present, recordTag } from '../../src/serve/rights.ts'
-import { contextOf, openReads, type ReadsRig } from './reads-rig.ts'
+import { opened } from '../helpers/opened.ts'
+import { contextOf, openReads } from './reads-rig.ts'
 
-let rig: ReadsRig
 let resource: string
 let today: string
 let duration: string
@@ -18,8 +18,8 @@ let duration: string
 const all = async <R extends object>(sql: string): Promise<R[]> =>
   (await rig.mirror.app.database.pool.query<R & Record<string, unknown>>(sql)).rows
 
+const rig = opened(() => openReads({ sandbox: { size: 20 } }))
 beforeAll(async () => {
-  rig = await openReads({ sandbox: { size: 20 } })
   const [slot] = await all<{ id: string; date: string; duration: string }>(
     'select resource_id as id, date, duration from mirror.resource_availability order by 1, 2, 3 limit 1',
   )
@@ -27,7 +27,6 @@ beforeAll(async () => {
   today = slot?.date ?? ''
   duration = encodeURIComponent(slot?.duration ?? '')
 })
-afterAll(() => rig[Symbol.asyncDispose]())
 
 /** Status and the field that a problem names. */
 async function refusal(path: string): Promise<readonly [number, string | undefined]> {

@@ -1,7 +1,7 @@
 // Every read at random records, and lists with random queries: serve answers as the API does, and as its own document says.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { stringifyJson } from '../../src/api/wire/json.ts'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { addDays } from '../../src/clock.ts'
@@ -10,11 +10,11 @@ import { entries, readProfile } from '../../src/profile/profile.ts'
 import { openApiDocument } from '../../src/serve/openapi/document.ts'
 import { judgeBounds } from '../../src/sync/lists/windows.ts'
 import { runsOf } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { drawnAnswer, type Served } from './drawn-reads.ts'
 import { createOpenApiCheck, type OpenApiCheck } from './openapi-check.ts'
-import { openReads, type ReadsRig } from './reads-rig.ts'
+import { openReads } from './reads-rig.ts'
 
-let rig: ReadsRig
 let ids: {
   readonly rentals: string[]
   readonly resources: string[]
@@ -23,8 +23,8 @@ let ids: {
 }
 let days: string[]
 
+const rig = opened(() => openReads({ sandbox: { size: 60 } }))
 beforeAll(async () => {
-  rig = await openReads({ sandbox: { size: 60 } })
   const { pool } = rig.mirror.app.database
   const idsOf = async (table: string): Promise<string[]> =>
     (await pool.query<{ id: string }>(`select id::text from mirror.${table} order by id`)).rows.map(({ id }) => id)
@@ -40,7 +40,6 @@ beforeAll(async () => {
   days = rows.map(({ day }) => day)
   await (await readProfile(pool)).found(entries.bounds, 'rentals', 'included')
 })
-afterAll(() => rig[Symbol.asyncDispose]())
 
 /** Some of these parameters, each with one of its values. */
 const some = (values: Readonly<Record<string, fc.Arbitrary<string>>>): fc.Arbitrary<URLSearchParams> =>

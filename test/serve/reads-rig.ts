@@ -41,14 +41,20 @@ type GetOptions = {
   readonly token?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly method?: string
+  readonly body?: unknown
 }
 
-/** Sends a request as a program with nothing but `fetch` does. */
+/** Sends a request as a program with nothing but `fetch` does. @throws TypeError where the answer is lost */
 export async function fetchJson(url: string, options: GetOptions = {}): Promise<Got> {
-  const { token = 'all', headers = {}, method = 'GET' } = options
+  const { token = 'all', headers = {}, method = 'GET', body } = options
   const answer = await fetch(url, {
     method,
-    headers: { ...(token !== '' && { authorization: `Bearer ${token}` }), ...headers },
+    headers: {
+      ...(token !== '' && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
   const text = await answer.text()
   const isJson = /json/.test(answer.headers.get('content-type') ?? '') && text !== ''

@@ -1,56 +1,32 @@
 // What tokens see: rows of their companies, personal members or not, and nothing of users without the right to it.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
-import { createLogger } from '../../src/log.ts'
-import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
-import { startServe } from '../../src/serve/start.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 import { fetchJson, type Got } from './reads-rig.ts'
+import { openServed } from './served-rig.ts'
 
-type Token = { readonly id: string; readonly token: string }
-type Wishes = { readonly companies?: readonly string[]; readonly personal?: boolean }
-
-let mirror: TestMirror
-let server: Awaited<ReturnType<typeof startServe>>
+const served = opened(() => openServed({ sandbox: { size: 40 } }))
 let company: string
-const tokens: Record<'plain' | 'personal' | 'company' | 'companyPersonal', Token> = {
-  ...{ plain: { id: '', token: '' }, personal: { id: '', token: '' } },
-  ...{ company: { id: '', token: '' }, companyPersonal: { id: '', token: '' } },
-}
+const tokens = { plain: '', personal: '', company: '', companyPersonal: '' }
 
 const all = async <R extends object>(sql: string): Promise<R[]> =>
-  (await mirror.app.database.pool.query<R & Record<string, unknown>>(sql)).rows
-
-const create = (name: string, { companies, personal = false }: Wishes): Promise<Token> =>
-  mirror.app.database.transaction((client) =>
-    createToken(client, { name, companies: companies ?? null, personal, write: false, validMs: null, server: null }),
-  )
+  (await served.mirror.app.database.pool.query<R & Record<string, unknown>>(sql)).rows
 
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 40 })
-  await mirror.sync()
-  const { app } = mirror
-  const config = { ...app.config, serveListen: { host: '127.0.0.1', port: 0 } }
-  server = await startServe({ config, log: createLogger('silent'), listenUrl: null, syncContext: app.syncContext })
   const [row] = await all<{ id: string }>(
     'select company_id as id from mirror.rentals group by 1 order by count(*) limit 1',
   )
   company = row?.id ?? ''
-  tokens.plain = await create('plain', {})
+  const create = async (name: string, wishes = {}) => (await served.createToken(name, wishes)).token
+  tokens.plain = await create('plain')
   tokens.personal = await create('personal', { personal: true })
   tokens.company = await create('company', { companies: [company] })
   tokens.companyPersonal = await create('company-personal', { companies: [company], personal: true })
 })
-afterAll(async () => {
-  const { database } = mirror.app
-  for (const { id } of Object.values(tokens)) await database.transaction((client) => revokeToken(client, id))
-  await server[Symbol.asyncDispose]()
-  await mirror[Symbol.asyncDispose]()
-})
 
 const get = (path: string, who: keyof typeof tokens): Promise<Got> =>
-  fetchJson(`${server.url}${path}`, { token: tokens[who].token })
+  fetchJson(`${served.url}${path}`, { token: tokens[who] })
 
 type Rental = {
   readonly id: number
@@ -171,11 +147,11 @@ describe('a token with --companies', () => {
 })
 
 it('a wrong token is refused, and one that is revoked from that moment on', async () => {
-  const brief = await create('brief', {})
+  const brief = await served.createToken('brief')
   const ask = async (token: string): Promise<number> =>
-    (await fetchJson(`${server.url}/v3/countries`, { token })).status
+    (await fetchJson(`${served.url}/v3/countries`, { token })).status
   expect(await ask(brief.token)).toBe(200)
-  await mirror.app.database.transaction((client) => revokeToken(client, brief.id))
+  await served.revokeToken(brief)
   expect(await ask(brief.token)).toBe(401)
   expect(await ask('nonsense')).toBe(401)
   expect(await ask('')).toBe(200)
@@ -184,10 +160,10 @@ it('a wrong token is refused, and one that is revoked from that moment on', asyn
 describe('metrics on loopback', () => {
   it('are shown to this machine, and not to those for whom a proxy on it asks without a token', async () => {
     await get('/v3/countries', 'plain')
-    const own = await fetchJson(`${server.url}/metrics`, { token: '' })
+    const own = await fetchJson(`${served.url}/metrics`, { token: '' })
     expect(own.text).toContain('boat_mirror_serve_requests_total{route="/v3/countries",status="200"}')
     const passedOn = { 'x-forwarded-for': '203.0.113.7' }
-    const foreign = await fetchJson(`${server.url}/metrics`, { token: '', headers: passedOn })
+    const foreign = await fetchJson(`${served.url}/metrics`, { token: '', headers: passedOn })
     expect(foreign.status).toBe(401)
     expect(foreign.text).not.toContain('boat_mirror')
   })

@@ -1,16 +1,15 @@
 // What the mirror does not know is asked of the API, and what a caller wants to be fresh is read first.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { erasePerson } from '../../src/mirror/persons.ts'
 import type { Caller } from '../../src/serve/types.ts'
-import { type Got, openReads, type ReadsRig } from './reads-rig.ts'
+import { opened } from '../helpers/opened.ts'
+import { type Got, openReads } from './reads-rig.ts'
 
-let rig: ReadsRig
+const rig = opened(() => openReads({ sandbox: { size: 20 }, settings: { serveFreshLimit: 5 } }))
 beforeAll(async () => {
-  rig = await openReads({ sandbox: { size: 20 }, settings: { serveFreshLimit: 5 } })
   await rig.mirror.stopWorker()
 })
-afterAll(() => rig[Symbol.asyncDispose]())
 
 /** Each test has a token of its own, and so its own minute. */
 let token = ''

@@ -1,9 +1,9 @@
 // A record that cannot be mirrored does not keep its list from being served: it stands there as it was received.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Got, openReads, type ReadsRig } from './reads-rig.ts'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { opened } from '../helpers/opened.ts'
+import { type Got, openReads } from './reads-rig.ts'
 
-let rig: ReadsRig
 let rental: Record<string, unknown>
 let user: Record<string, unknown>
 
@@ -31,8 +31,8 @@ const firstOf = async (path: string): Promise<Record<string, unknown>> => {
   return records[Math.floor(records.length / 2)] ?? {}
 }
 
+const rig = opened(() => openReads({ sandbox: { size: 14 }, sync: false, settings: { serveFreshLimit: 1_000 } }))
 beforeAll(async () => {
-  rig = await openReads({ sandbox: { size: 14 }, sync: false, settings: { serveFreshLimit: 1_000 } })
   // A user whom no rental shows.
   rig.mirror.sandbox.mutate([{ record: 'users', op: 'insert', id: '990002', set: { deactivated: true } }])
   await rig.mirror.sync({ streams: ['rentals', 'harbours', 'users'] })
@@ -40,7 +40,6 @@ beforeAll(async () => {
   rental = await firstOf('/v3/rentals?perPage=100')
   user = (await rig.ask('/v3/users/990002')).json as Record<string, unknown>
 })
-afterAll(() => rig[Symbol.asyncDispose]())
 
 /** One that has a row, one that is new, and one that is on its list only if it is asked for. */
 function spoil(): void {

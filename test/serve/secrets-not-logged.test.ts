@@ -4,10 +4,8 @@ import pino from 'pino'
 import { expect, it } from 'vitest'
 import { createLogger } from '../../src/log.ts'
 import { createCalendarKey } from '../../src/serve/access/secrets.ts'
-import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
-import { startServe } from '../../src/serve/start.ts'
-import { openTestMirror } from '../helpers/mirror.ts'
 import { sendRaw } from './raw-request.ts'
+import { openServed } from './served-rig.ts'
 
 /** The program's own logger at its lowest level, and what it writes. */
 function traced() {
@@ -19,27 +17,22 @@ function traced() {
 
 it('calendar keys and credentials are never logged', async () => {
   const secret = 'the-secret-of-the-api'
-  await using mirror = await openTestMirror(
-    { size: 4, auth: 'query:key', token: secret },
-    { API_AUTH: 'query:key', API_TOKEN: secret },
-  )
-  const { app, config, sandbox } = mirror
-  await mirror.sync({ streams: ['resources', 'companies', 'rentals'] })
-  await mirror.stopWorker()
+  const { log, lines } = traced()
+  await using served = await openServed({
+    sandbox: { size: 4, auth: 'query:key', token: secret },
+    ...{ env: { API_AUTH: 'query:key', API_TOKEN: secret }, settings: { serveWaitMs: 50 }, log },
+    streams: ['resources', 'companies', 'rentals'],
+  })
+  const { sandbox, app } = served.mirror
+  await served.mirror.stopWorker()
   const { pool } = app.database
   const [{ id: boat } = { id: '' }] = (await pool.query<{ id: string }>('select id from mirror.resources limit 1')).rows
   const [{ id: rental } = { id: '' }] = (await pool.query<{ id: string }>('select id from mirror.rentals limit 1')).rows
   const calendarKey = (await createCalendarKey(pool, boat)) ?? ''
-  const wishes = { name: 'shop', companies: null, personal: true, write: true, validMs: null, server: null }
-  const { id, token } = await app.database.transaction((client) => createToken(client, wishes))
-  const { log, lines } = traced()
-  const server = await startServe({
-    config: { ...config, serveListen: { host: '127.0.0.1', port: 0 }, serveWaitMs: 50 },
-    ...{ log, listenUrl: null, syncContext: { ...app.syncContext, log } },
-  })
+  const { token } = await served.createToken('shop', { personal: true, write: true })
   const wrong = `${token}wrong`
   const ask = (path: string, init: RequestInit = {}): Promise<number> =>
-    fetch(`${server.url}${path}`, init).then(({ status }) => status)
+    fetch(`${served.url}${path}`, init).then(({ status }) => status)
   const body = JSON.stringify({ firstName: 'Hidden-Name', password: 'hidden-word' })
   const json = { 'content-type': 'application/json' }
   const statuses: number[] = []
@@ -62,21 +55,16 @@ it('calendar keys and credentials are never logged', async () => {
       for (const path of [`/calendars/${boat}.ics?key=${key}`, `/calendars/${key}`, `/calendars/%zz.ics?key=${key}`])
         statuses.push(await ask(path))
   }
-  try {
-    await drive()
-    sandbox.fault({ op: 'GET *', respond: { status: 401 } })
-    await drive()
-    sandbox.clearFaults()
-    await pool.query('alter table sync.streams rename to streams_away')
-    await drive()
-    await pool.query('alter table sync.streams_away rename to streams')
-    const { port } = new URL(server.url)
-    const head = `GET /v3/rentals?key=${token} HTTP/9.9\r\nauthorization: ${token}\r\n\r\n`
-    await sendRaw(Number(port), head, Buffer.from('')).catch(() => null) // no answer is one, too
-  } finally {
-    await server[Symbol.asyncDispose]()
-    await app.database.transaction((client) => revokeToken(client, id))
-  }
+  await drive()
+  sandbox.fault({ op: 'GET *', respond: { status: 401 } })
+  await drive()
+  sandbox.clearFaults()
+  await pool.query('alter table sync.streams rename to streams_away')
+  await drive()
+  await pool.query('alter table sync.streams_away rename to streams')
+  const { port } = new URL(served.url)
+  const head = `GET /v3/rentals?key=${token} HTTP/9.9\r\nauthorization: ${token}\r\n\r\n`
+  await sendRaw(Number(port), head, Buffer.from('')).catch(() => null) // no answer is one, too
   // Requests of every outcome were there, and some of them were logged.
   expect([...new Set(statuses)]).toEqual(expect.arrayContaining([200, 400, 401, 404, 500]))
   expect(lines.some((line) => line.includes('serve_failed'))).toBe(true)

@@ -1,61 +1,37 @@
 // Tags of a real serve: one is taken whole, of the record and by the token it was served to, and in the history it was read in.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/database/database.ts'
 import { createLogger } from '../../src/log.ts'
-import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
-import type { ServeServer } from '../../src/serve/app.ts'
-import { startServe } from '../../src/serve/start.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
+import { openServed } from './served-rig.ts'
 import { type Got, sendTo } from './writes-rig.ts'
 
-const log = createLogger('silent')
-
-let database: TestDatabase
-let mirror: TestMirror
-let server: ServeServer
-const tokens = { writer: { id: '', token: '' }, other: { id: '', token: '' }, reader: { id: '', token: '' } }
-
-const serveOn = (db = mirror.app.database): Promise<ServeServer> =>
-  startServe({
-    config: { ...mirror.config, serveListen: { host: '127.0.0.1', port: 0 } },
-    ...{ log, listenUrl: null, syncContext: { ...mirror.app.syncContext, database: db } },
-  })
-
+const database = opened(() => createTestDatabase())
+const served = opened(() => openServed({ database }))
+const tokens = { writer: '', other: '', reader: '' }
 beforeAll(async () => {
-  database = await createTestDatabase()
-  mirror = await openTestMirror({ size: 20 }, { MIRROR_DOCUMENTS: 'on' }, database)
-  await mirror.sync()
-  const wishes = { companies: null, personal: true, validMs: null, server: null }
   for (const name of ['writer', 'other', 'reader'] as const)
-    tokens[name] = await mirror.app.database.transaction((client) =>
-      createToken(client, { ...wishes, name, write: name !== 'reader' }),
-    )
-  server = await serveOn()
-})
-afterAll(async () => {
-  await server[Symbol.asyncDispose]()
-  for (const { id } of Object.values(tokens)) await mirror.app.database.transaction((client) => revokeToken(client, id))
-  await mirror[Symbol.asyncDispose]()
+    tokens[name] = (await served.createToken(name, { personal: true, write: name !== 'reader' })).token
 })
 
 type Who = keyof typeof tokens
 type Headers = Readonly<Record<string, string>>
-const send = (method: string, path: string, headers: Headers = {}, body?: unknown, via = server.url): Promise<Got> =>
+const send = (method: string, path: string, headers: Headers = {}, body?: unknown, via = served.url): Promise<Got> =>
   sendTo(via, {
-    ...{ method, path, body, token: tokens.writer.token },
+    ...{ method, path, body, token: tokens.writer },
     // Nothing pushes here: a write is answered as soon as it is queued.
     headers: { prefer: 'respond-async', ...headers },
   })
-const get = (path: string, who: Who | null = 'writer', headers: Headers = {}, via = server.url): Promise<Got> =>
-  sendTo(via, { method: 'GET', path, token: who === null ? '' : tokens[who].token, headers })
+const get = (path: string, who: Who | null = 'writer', headers: Headers = {}, via = served.url): Promise<Got> =>
+  sendTo(via, { method: 'GET', path, token: who === null ? '' : tokens[who], headers })
 const tagOf = async (path: string, who?: Who | null, via?: string): Promise<string> =>
   (await get(path, who, {}, via)).headers.get('etag') ?? ''
 
 const query = async (sql: string): Promise<readonly Record<string, string>[]> =>
-  (await mirror.app.database.pool.query(sql)).rows
+  (await served.mirror.app.database.pool.query(sql)).rows
 const queued = async (): Promise<number> => (await query('select id from outbox.queue')).length
 
 /** Two records of a kind that can be updated and removed, by their paths. */
@@ -104,10 +80,7 @@ describe('a tag in If-Match', () => {
 
   it('is asked for after the rights of the token, so that nobody learns of the records of others', async () => {
     const [row] = await query(`select company_id as company from mirror.rentals where company_id is not null limit 1`)
-    const wishes = { name: 'some', companies: [row?.company ?? ''], personal: true, write: true }
-    const some = await mirror.app.database.transaction((client) =>
-      createToken(client, { ...wishes, validMs: null, server: null }),
-    )
+    const some = await served.createToken('some', { companies: [row?.company ?? ''], personal: true, write: true })
     const [foreign] = await query(
       `select id from mirror.rentals where company_id <> ${row?.company} and status = 'VALIDATED' limit 1`,
     )
@@ -115,14 +88,13 @@ describe('a tag in If-Match', () => {
       [foreign?.id, '1'].map(
         async (id) =>
           (
-            await sendTo(server.url, {
+            await sendTo(served.url, {
               ...{ method: 'PUT', path: `/v3/rentals/${id}`, body: { orderLink: 'x' }, token: some.token },
               headers: { prefer: 'respond-async', 'if-match': '*' },
             })
           ).status,
       ),
     )
-    await mirror.app.database.transaction((client) => revokeToken(client, some.id))
     expect(new Set(statuses).size).toBe(1)
     expect(statuses[0]).toBeGreaterThan(400)
   })
@@ -143,7 +115,7 @@ const paths = async (): Promise<readonly string[]> => {
 }
 
 it('tags are the same from every server of a database, whenever it was started', async () => {
-  await using second = await serveOn()
+  await using second = await served.serve()
   for (const path of await paths())
     for (const who of ['writer', 'reader', null] as const)
       expect(await tagOf(path, who, second.url), path).toBe(await tagOf(path, who))
@@ -156,9 +128,9 @@ it('a tag of one database is no tag of its copy, though records and tokens are t
     elsewhere.pool.query(`alter database "${new URL(database.url).pathname.slice(1)}" allow_connections ${connections}`)
   await allow(false) // otherwise worker and server are back before it is copied
   await using copy = await createTestDatabase({ copyOf: database }).finally(() => allow(true))
-  const db = openDatabase({ url: copy.url, applicationName: 'test', max: 4, log })
+  const db = openDatabase({ url: copy.url, applicationName: 'test', max: 4, log: createLogger('silent') })
   try {
-    await using ofCopy = await serveOn(db)
+    await using ofCopy = await served.serve(db)
     for (const path of [rental, ...others])
       for (const who of ['writer', 'reader', null] as const) {
         const old = { 'if-none-match': await tagOf(path, who) }

@@ -1,17 +1,16 @@
 // Whatever a body or a key holds, it is queued or refused with a reason: never a fault of ours.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { writes } from '../../src/catalog/writes.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { openWrites, type WritesRig } from './writes-rig.ts'
+import { opened } from '../helpers/opened.ts'
+import { openWrites } from './writes-rig.ts'
 
-let served: WritesRig
+const served = opened(() => openWrites({ sandbox: { size: 5 } }))
 beforeAll(async () => {
-  served = await openWrites({ sandbox: { size: 5 } })
   await served.pause()
 })
-afterAll(() => served[Symbol.asyncDispose]())
 
 const odd = fc.constantFrom(
   '1e400',

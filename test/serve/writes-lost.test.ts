@@ -1,24 +1,14 @@
 // Answers that are lost: no write takes effect twice, and none is answered as done before it is.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { sleep } from '../../src/clock.ts'
+import { opened } from '../helpers/opened.ts'
 import { effects } from '../outbox/effects.ts'
-import { Planner } from '../outbox/plans.ts'
-import { type LossyFront, openLossyFront } from './lossy-front.ts'
-import { openWrites, sendTo, type WritesRig } from './writes-rig.ts'
+import { openLossyFront } from './lossy-front.ts'
+import { openWrites, sendTo } from './writes-rig.ts'
 
-let served: WritesRig
-let front: LossyFront
-let planner: Planner
-beforeAll(async () => {
-  served = await openWrites({ sandbox: { size: 400 }, timeoutMs: 1_000 })
-  front = await openLossyFront(served.url)
-  planner = new Planner(served.rig.sandbox)
-})
-afterAll(async () => {
-  await front[Symbol.asyncDispose]()
-  await served[Symbol.asyncDispose]()
-})
+const served = opened(() => openWrites({ sandbox: { size: 400 }, timeoutMs: 1_000 }))
+const front = opened(() => openLossyFront(served.url))
 
 const attempts = 20
 /** What a sandbox does to lose an answer. */
@@ -29,7 +19,7 @@ describe('22 writes, the answer lost before and after the effect, on either hop'
     for (const hop of ['program', 'api'] as const)
       for (const loss of ['before', 'after'] as const)
         it(`${loss} the effect between ${hop === 'api' ? 'mirror and API' : 'program and mirror'}, ${keyed ? 'with' : 'without'} a key: each takes effect once and is answered so`, async () => {
-          const plan = planner.plan()
+          const plan = served.planner.plan()
           const lostBefore = front.lost()
           const faultsBefore = served.rig.sandbox.requests().filter(({ fault }) => fault !== null).length
           /** A program that repeats a request until it is answered. */

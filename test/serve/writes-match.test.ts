@@ -1,7 +1,7 @@
 // If-Match: what others changed since the record was read stays, or the write is refused; until a write is settled, its token reads from the API.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
@@ -9,16 +9,10 @@ import { mergeChange } from '../../src/outbox/merge.ts'
 import { isUnsettled } from '../../src/serve/reads/states.ts'
 import { recordTag } from '../../src/serve/rights.ts'
 import { baseOf, fieldMarks, matchTags } from '../../src/serve/writes/tags.ts'
-import { Planner } from '../outbox/plans.ts'
-import { openWrites, type WritesRig } from './writes-rig.ts'
+import { opened } from '../helpers/opened.ts'
+import { openWrites } from './writes-rig.ts'
 
-let served: WritesRig
-let planner: Planner
-beforeAll(async () => {
-  served = await openWrites()
-  planner = new Planner(served.rig.sandbox)
-})
-afterAll(() => served[Symbol.asyncDispose]())
+const served = opened(() => openWrites())
 
 const stream = streamNamed('rentals')
 const writer = () => served.callers.writer as NonNullable<(typeof served.callers)[string]>
@@ -40,7 +34,7 @@ const truth = (rentalId: number) => served.rig.truth('rentals', { id: rentalId }
 describe('an update with If-Match', () => {
   for (const synced of [true, false])
     it(`keeps what others changed since, where the mirror ${synced ? 'shows it' : 'does not show it yet'}`, async () => {
-      const rentalId = planner.rental()
+      const rentalId = served.planner.rental()
       const { record, tag } = await read(rentalId)
       elsewhere(rentalId, { contractLink: 'https://example.com/theirs', discountPrice: 7 })
       if (synced) await read(rentalId)
@@ -55,7 +49,7 @@ describe('an update with If-Match', () => {
 
   for (const synced of [true, false])
     it(`is answered 409 where both changed a field, which the mirror ${synced ? 'shows' : 'does not show yet'}`, async () => {
-      const rentalId = planner.rental()
+      const rentalId = served.planner.rental()
       const { record, tag } = await read(rentalId)
       elsewhere(rentalId, { orderLink: 'https://example.com/theirs' })
       if (synced) await read(rentalId)
@@ -67,7 +61,7 @@ describe('an update with If-Match', () => {
     })
 
   it('is refused with 412 under a tag that no record was served under, and where there is no record', async () => {
-    const rentalId = planner.rental()
+    const rentalId = served.planner.rental()
     const { tag } = await read(rentalId)
     const answers = [
       await put(rentalId, { orderLink: 'x' }, '"abc"'),
@@ -81,7 +75,7 @@ describe('an update with If-Match', () => {
   })
 
   it('is another request under another tag, and the same under the same', async () => {
-    const rentalId = planner.rental()
+    const rentalId = served.planner.rental()
     const { tag } = await read(rentalId)
     const body = { orderLink: 'https://example.com/once' }
     await put(rentalId, body, tag)
@@ -93,7 +87,7 @@ describe('an update with If-Match', () => {
 })
 
 it('a removal with If-Match removes the version that was served, and no other', async () => {
-  const rentalId = planner.rental()
+  const rentalId = served.planner.rental()
   const { tag } = await read(rentalId)
   elsewhere(rentalId, { orderLink: 'https://example.com/newer' })
   const now = await read(rentalId)
@@ -103,7 +97,7 @@ it('a removal with If-Match removes the version that was served, and no other', 
   expect((await remove(now.tag)).status).toBe(204)
   const added = await served.send({
     method: 'POST',
-    path: `/v3/rentals/${planner.rental()}/crewMembers`,
+    path: `/v3/rentals/${served.planner.rental()}/crewMembers`,
     body: { firstName: 'A', lastName: 'B', type: 'ADULT' },
     headers: { 'if-match': now.tag },
   })
@@ -161,7 +155,7 @@ describe('a write that is not settled', () => {
     const free = served.rig.sandbox.truth({ only: ['rentals'] }).rentals?.find(({ record }) => !record.user)
     const rentalId = Number(free?.key.id)
     await read(rentalId)
-    const userId = planner.user()
+    const userId = served.planner.user()
     await served.pause()
     const later = { prefer: 'respond-async' }
     const path = `/v3/rentals/${rentalId}`

@@ -1,14 +1,15 @@
 // Where the mirror holds hashes, or nothing: a record that is read from it and sent back changes nothing at the API.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
 import { type Action, privacySettings } from '../../src/privacy/rules.ts'
 import { recordTag } from '../../src/serve/rights.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { openWrites, type WritesRig, withoutHashes } from './writes-rig.ts'
+import { opened } from '../helpers/opened.ts'
+import { openWrites, withoutHashes } from './writes-rig.ts'
 
 const modes = ['keep', 'hash', 'drop'] as const satisfies readonly Action[]
 const settingsOf = (mode: Action) =>
@@ -20,11 +21,7 @@ for (const mode of modes)
   describe(`with PERSONAL_DATA=${mode}`, () => {
     // Of a document nothing is left that a row could hold, where all of it is dropped.
     const mirrored = updates.filter(({ stream }) => mode !== 'drop' || streamNamed(stream).document !== true)
-    let served: WritesRig
-    beforeAll(async () => {
-      served = await openWrites({ privacy: settingsOf(mode), env: { MIRROR_DOCUMENTS: 'on' } })
-    })
-    afterAll(() => served[Symbol.asyncDispose]())
+    const served = opened(() => openWrites({ privacy: settingsOf(mode), env: { MIRROR_DOCUMENTS: 'on' } }))
 
     /** Path, stored record and truth of a record that an operation can update. */
     const stored = async (operation: string, index: number) => {

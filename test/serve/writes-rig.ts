@@ -8,7 +8,9 @@ import { isRepeatable } from '../../src/database/sql-states.ts'
 import { createLogger } from '../../src/log.ts'
 import type { Caller } from '../../src/serve/types.ts'
 import { registerWrites } from '../../src/serve/writes/routes.ts'
+import { Planner } from '../outbox/plans.ts'
 import { createRig, type Rig, type RigOptions } from '../outbox/rig.ts'
+import { fetchJson, type Got } from './reads-rig.ts'
 
 const plain = { role: null, companies: null, personal: true, write: true, tagKey: 'any' } as const
 
@@ -40,12 +42,14 @@ export type Sent = {
   readonly via?: string
 }
 
-export type Got = { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: unknown }
+export type { Got } from './reads-rig.ts'
 
 export type WritesRig = AsyncDisposable & {
   readonly rig: Rig
   readonly databaseUrl: string
   readonly url: string
+  /** Plans writes of records that no other one uses. */
+  readonly planner: Planner
   readonly callers: Record<string, Caller>
   send(request: Sent): Promise<Got>
   /** From now on nobody pushes, until the next `push`. */
@@ -59,21 +63,8 @@ type Options = Omit<RigOptions, 'databaseUrl'> & {
   readonly listens?: boolean
 }
 
-/** Sends a request as a program with nothing but `fetch` does. @throws TypeError where the answer is lost */
-export async function sendTo(url: string, { method, path, body, headers = {}, token = 'writer' }: Sent): Promise<Got> {
-  const answer = await fetch(`${url}${path}`, {
-    method,
-    headers: {
-      ...(token !== '' && { authorization: `Bearer ${token}` }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...headers,
-    },
-    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-  })
-  const text = await answer.text()
-  const isJson = /json/.test(answer.headers.get('content-type') ?? '') && text !== ''
-  return { status: answer.status, headers: answer.headers, text, json: isJson ? JSON.parse(text) : null }
-}
+export const sendTo = (url: string, { path, via: _, ...request }: Sent): Promise<Got> =>
+  fetchJson(`${url}${path}`, { token: 'writer', ...request })
 
 /** A worker's part of it: pushes what is due, until it is stopped. */
 function pushing({ pusher }: Pick<Rig, 'pusher'>): () => Promise<void> {
@@ -120,6 +111,7 @@ export async function openWrites({ waitMs = 100_000, listens = true, ...options 
     rig,
     databaseUrl: rig.databaseUrl,
     url,
+    planner: new Planner(rig.sandbox),
     callers: known,
     send: (request) => sendTo(request.via ?? url, request),
     pause,

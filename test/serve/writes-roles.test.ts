@@ -5,22 +5,19 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { saveOutboxLimit } from '../../src/outbox/inspect.ts'
 import { grantCompanies } from '../../src/serve/access/company-access.ts'
 import { revokeToken } from '../../src/serve/access/tokens.ts'
-import { Planner } from '../outbox/plans.ts'
-import { openWrites, type WritesRig } from './writes-rig.ts'
+import { opened } from '../helpers/opened.ts'
+import { openWrites } from './writes-rig.ts'
 
 const role = `serve_${randomBytes(4).toString('hex')}`
 
-let served: WritesRig
-let planner: Planner
+const served = opened(() => openWrites({ timeoutMs: 10_000 }))
 /** A rental of the company that the token may see, and one of another. */
 let own = 0
 let foreign = 0
 beforeAll(async () => {
-  served = await openWrites({ timeoutMs: 10_000 })
-  const { database, sandbox, mirror } = served.rig
-  planner = new Planner(sandbox)
-  own = planner.rental()
-  foreign = planner.rental()
+  const { database, mirror } = served.rig
+  own = served.planner.rental()
+  foreign = served.planner.rental()
   for (const id of [own, foreign]) await mirror('rentals', { id })
   await database.pool.query('update mirror.rentals set company_id = case id when $1 then 1 else 2 end', [own])
   await database.pool.query(`create role ${role} nologin in role boat_mirror_enqueue`)
@@ -29,10 +26,7 @@ beforeAll(async () => {
   served.callers.shop = { ...rights, token: { id: '7', name: 'shop' }, role }
   served.callers.revoked = { ...rights, token: { id: '8', name: 'revoked' }, role: `${role}_gone` }
 })
-afterAll(async () => {
-  await served.rig.database.pool.query(`drop owned by ${role}; drop role ${role}`)
-  await served[Symbol.asyncDispose]()
-})
+afterAll(() => served.rig.database.pool.query(`drop owned by ${role}; drop role ${role}`))
 
 const put = (rentalId: number, mark: string, token: string, headers: Record<string, string> = {}) =>
   served.send({
@@ -126,7 +120,7 @@ describe('a token with a role', () => {
     const rentalId = Number(free?.key.id)
     await served.rig.mirror('rentals', { id: rentalId })
     await served.rig.database.pool.query('update mirror.rentals set company_id = 1 where id = $1', [rentalId])
-    const [first, second] = [planner.user(), planner.user()]
+    const [first, second] = [served.planner.user(), served.planner.user()]
     // Customers of rentals of the company may be assigned.
     await served.rig.mirror('rentals', { id: own })
     await served.rig.database.pool.query('update mirror.rentals set company_id = 1, user_id = $2 where id = $1', [

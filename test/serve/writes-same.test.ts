@@ -1,28 +1,25 @@
 // The same request again is the same change: no double booking, whichever client repeats it and however many come at once.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
 import { recordTag } from '../../src/serve/rights.ts'
 import type { Caller } from '../../src/serve/types.ts'
 import { payloadOf } from '../../src/serve/writes/records.ts'
 import { runsOf } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { effects } from '../outbox/effects.ts'
-import { type Planned, Planner } from '../outbox/plans.ts'
-import { openWrites, type WritesRig } from './writes-rig.ts'
+import type { Planned } from '../outbox/plans.ts'
+import { openWrites } from './writes-rig.ts'
 
-let served: WritesRig
-let planner: Planner
-beforeAll(async () => {
-  served = await openWrites({
+const served = opened(() =>
+  openWrites({
     sandbox: { size: 120 },
     env: { MIRROR_DOCUMENTS: 'on' },
     timeoutMs: 10_000,
-  })
-  planner = new Planner(served.rig.sandbox)
-})
-afterAll(() => served[Symbol.asyncDispose]())
+  }),
+)
 
 const line = (reference: string) => ({ currency: 'EUR', method: { id: 1 }, price: 12.5, reference })
 const pay = (rentalId: number, reference: string, headers: Record<string, string> = {}, token = 'writer') =>
@@ -49,8 +46,8 @@ describe('identical requests', () => {
       fc.asyncProperty(requests, async ({ requests: times, keyed, booking }) => {
         const reference = mark()
         const headers: Record<string, string> = keyed ? { 'idempotency-key': reference } : {}
-        const rentalId = planner.rental()
-        const body = { ...planner.slot(), referenceId: reference }
+        const rentalId = served.planner.rental()
+        const body = { ...served.planner.slot(), referenceId: reference }
         const send = () =>
           booking
             ? served.send({ method: 'POST', path: '/v3/rentals', body, headers })
@@ -69,13 +66,13 @@ describe('identical requests', () => {
   })
 
   it('of two tokens are two changes', async () => {
-    const [rentalId, reference] = [planner.rental(), mark()]
+    const [rentalId, reference] = [served.planner.rental(), mark()]
     await Promise.all([pay(rentalId, reference), pay(rentalId, reference, {}, 'other')])
     expect(paymentsOf(rentalId, reference)).toBe(2)
   })
 
   it('without a key are the same for ten minutes after the change settled', async () => {
-    const [rentalId, reference] = [planner.rental(), mark()]
+    const [rentalId, reference] = [served.planner.rental(), mark()]
     const first = await pay(rentalId, reference)
     await later(595)
     expect((await pay(rentalId, reference)).text).toBe(first.text)
@@ -85,7 +82,7 @@ describe('identical requests', () => {
   })
 
   it('with a key are the same for good, and another key is another change', async () => {
-    const [rentalId, reference] = [planner.rental(), mark()]
+    const [rentalId, reference] = [served.planner.rental(), mark()]
     const first = await pay(rentalId, reference, { 'idempotency-key': reference })
     await later(1_000_000)
     expect((await pay(rentalId, reference, { 'idempotency-key': reference })).text).toBe(first.text)
@@ -98,7 +95,7 @@ describe('identical requests', () => {
   })
 
   it('are the same, too, where only the first had a key', async () => {
-    const [rentalId, reference] = [planner.rental(), mark()]
+    const [rentalId, reference] = [served.planner.rental(), mark()]
     await pay(rentalId, reference, { 'idempotency-key': reference })
     await pay(rentalId, reference)
     expect(paymentsOf(rentalId, reference)).toBe(1)
@@ -106,7 +103,7 @@ describe('identical requests', () => {
 
   it('with one array are the same, element by element', async () => {
     for (const headers of [{}, { 'idempotency-key': mark() }] as Record<string, string>[]) {
-      const { rentalId, optionId } = planner.freeOption()
+      const { rentalId, optionId } = served.planner.freeOption()
       // The second is no option of this boat, so that each element ends in its own way.
       const body = [
         { optionId, quantity: 1 },
@@ -145,7 +142,7 @@ describe('a request that comes again with its key', () => {
     let taken = 0
     await fc.assert(
       fc.asyncProperty(draw, async (drawn) => {
-        const plan = planner.plan()
+        const plan = served.planner.plan()
         expect(new Set(plan.map(({ operation }) => operation)).size).toBe(writes.length)
         const repeated = async (planned: Planned, index: number): Promise<void> => {
           const { operation, method, path, body, stream, target, effect } = planned
@@ -182,12 +179,12 @@ describe('a request that comes again with its key', () => {
 
 describe('a key that names one request', () => {
   it('is refused for another body, target or operation', async () => {
-    const [rentalId, reference] = [planner.rental(), mark()]
+    const [rentalId, reference] = [served.planner.rental(), mark()]
     const headers = { 'idempotency-key': reference }
     await pay(rentalId, reference, headers)
     const others = [
       await pay(rentalId, `${reference} changed`, headers),
-      await pay(planner.rental(), reference, headers),
+      await pay(served.planner.rental(), reference, headers),
       await served.send({ method: 'PUT', path: `/v3/rentals/${rentalId}`, body: { orderLink: 'x' }, headers }),
     ]
     expect(others.map(({ status }) => status)).toEqual([422, 422, 422])
@@ -195,7 +192,7 @@ describe('a key that names one request', () => {
   })
 
   it('is another one for another token', async () => {
-    const [rentalId, reference] = [planner.rental(), mark()]
+    const [rentalId, reference] = [served.planner.rental(), mark()]
     const headers = { 'idempotency-key': reference }
     const answers = await Promise.all([pay(rentalId, reference, headers), pay(rentalId, reference, headers, 'other')])
     expect([answers.map(({ status }) => status), paymentsOf(rentalId, reference)]).toEqual([[200, 200], 2])
@@ -204,7 +201,7 @@ describe('a key that names one request', () => {
 
 describe('the same request after the record was written again', () => {
   it('replaces it anew: what it answered before does not hold any more', async () => {
-    const rentalId = planner.rental()
+    const rentalId = served.planner.rental()
     const put = (orderLink: string) =>
       served.send({ method: 'PUT', path: `/v3/rentals/${rentalId}`, body: { orderLink } })
     for (const orderLink of ['https://example.com/a', 'https://example.com/b', 'https://example.com/a']) {
@@ -224,7 +221,7 @@ describe('the same request after the record was written again', () => {
   })
 
   it('books no second time because the first booking was changed meanwhile', async () => {
-    const body = { ...planner.slot(), referenceId: mark() }
+    const body = { ...served.planner.slot(), referenceId: mark() }
     const book = () => served.send({ method: 'POST', path: '/v3/rentals', body })
     const { id } = (await book()).json as { id: number }
     await served.send({ method: 'PUT', path: `/v3/rentals/${id}`, body: { orderLink: 'https://example.com/x' } })

@@ -1,17 +1,12 @@
 // How long a served write waits, and what it is answered when the change does not end as wished.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { pruneHistory } from '../../src/mirror/history.ts'
+import { opened } from '../helpers/opened.ts'
 import { Planner } from '../outbox/plans.ts'
-import { type Got, openWrites, type WritesRig } from './writes-rig.ts'
+import { type Got, openWrites } from './writes-rig.ts'
 
-let served: WritesRig
-let planner: Planner
-beforeAll(async () => {
-  served = await openWrites({ timeoutMs: 400 })
-  planner = new Planner(served.rig.sandbox)
-})
-afterAll(() => served[Symbol.asyncDispose]())
+const served = opened(() => openWrites({ timeoutMs: 400 }))
 afterEach(() => {
   served.rig.sandbox.clearFaults()
   served.push()
@@ -26,7 +21,7 @@ const link = (mark: string) => ({ orderLink: `https://example.com/${mark}` })
 describe('with Prefer: respond-async', () => {
   it('a write is answered 202 at once; its address shows state and result, to its own token alone', async () => {
     await served.pause()
-    const got = await put(planner.rental(), link('async'), { prefer: 'return=minimal, respond-async' })
+    const got = await put(served.planner.rental(), link('async'), { prefer: 'return=minimal, respond-async' })
     expect([got.status, got.headers.get('location'), got.headers.get('preference-applied')]).toEqual([
       202,
       expect.stringMatching(/^\/changes\/\d+$/),
@@ -45,7 +40,7 @@ describe('with Prefer: respond-async', () => {
   })
 
   it('a change that nobody asked for over HTTP has no address', async () => {
-    const id = await served.rig.queue('rental.update', { rentalId: planner.rental() }, link('sql'))
+    const id = await served.rig.queue('rental.update', { rentalId: served.planner.rental() }, link('sql'))
     for (const path of [`/changes/${id}`, '/changes/0', '/changes/x', '/changes/99999999999999999999'])
       expect((await served.send({ method: 'GET', path })).status).toBe(404)
   })
@@ -77,8 +72,8 @@ describe('a conflict', () => {
   it('is answered 409 with its fields, and the change is withdrawn: it neither holds the record nor is sent later', async () => {
     const [rentalId, userId, other] = [
       Number(served.rig.sandbox.truth({ only: ['rentals'] }).rentals?.find(({ record }) => !record.user)?.key.id),
-      planner.user(),
-      planner.user(),
+      served.planner.user(),
+      served.planner.user(),
     ]
     const assign = (id: number) =>
       served.send({ method: 'POST', path: `/v3/rentals/${rentalId}/user`, body: { userId: id } })
@@ -133,12 +128,12 @@ describe('a change whose fate is not known', () => {
 describe('a change that is not sent', () => {
   it('because it was canceled is answered 409, because its text cannot be written back 422', async () => {
     await served.pause()
-    const canceled = await put(planner.rental(), link('canceled'), { prefer: 'respond-async' })
+    const canceled = await put(served.planner.rental(), link('canceled'), { prefer: 'respond-async' })
     const { change } = canceled.json as { change: string }
     await served.rig.database.pool.query('select outbox.cancel($1)', [change])
     expect((await stateAt(canceled)).json).toMatchObject({ state: 'canceled', answer: { status: 409 } })
 
-    const rentalId = planner.rental()
+    const rentalId = served.planner.rental()
     served.rig.sandbox.mutate([{ record: 'rentals', op: 'update', id: rentalId, set: { orderLink: 'a\u0000b' } }])
     served.push()
     const got = await put(rentalId, { orderLink: 'x\ufffd' })
@@ -147,7 +142,7 @@ describe('a change that is not sent', () => {
 })
 
 it('what is known of requests goes with their changes', async () => {
-  const got = await put(planner.rental(), link('old'))
+  const got = await put(served.planner.rental(), link('old'))
   expect(got.status).toBe(200)
   await served.rig.database.pool.query(
     `update outbox.queue set settled_at = now() - interval '400 days' where status = 'done'`,

@@ -1,18 +1,12 @@
 // The 22 writes under their own method and path: each takes effect once, and is answered as the API answers it.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { writes } from '../../src/catalog/writes.ts'
+import { opened } from '../helpers/opened.ts'
 import { effects, mirroredEffects } from '../outbox/effects.ts'
-import { Planner } from '../outbox/plans.ts'
-import { openWrites, type WritesRig } from './writes-rig.ts'
+import { openWrites } from './writes-rig.ts'
 
-let served: WritesRig
-let planner: Planner
-beforeAll(async () => {
-  served = await openWrites({ env: { MIRROR_DOCUMENTS: 'on' } })
-  planner = new Planner(served.rig.sandbox)
-})
-afterAll(() => served[Symbol.asyncDispose]())
+const served = opened(() => openWrites({ env: { MIRROR_DOCUMENTS: 'on' } }))
 
 const countOf = async (table: string): Promise<number> => {
   const { rows } = await served.rig.database.pool.query<{ count: string }>(`select count(*) from ${table}`)
@@ -22,7 +16,7 @@ const countOf = async (table: string): Promise<number> => {
 describe('a served write', () => {
   it('takes effect once for each operation, and is answered with the record as the API shows it', async () => {
     served.rig.sandbox.resetRequests()
-    const plan = planner.plan()
+    const plan = served.planner.plan()
     expect(new Set(plan.map(({ operation }) => operation))).toEqual(new Set(writes.map(({ operation }) => operation)))
     const answers = await Promise.all(
       plan.map(async (planned) => {
@@ -44,7 +38,7 @@ describe('a served write', () => {
   })
 
   it('names the id of what it made', async () => {
-    const { rentalId } = planner.freeOption()
+    const { rentalId } = served.planner.freeOption()
     const line = { currency: 'EUR', method: { id: 1 }, price: 3, reference: 'with id' }
     const got = await served.send({ method: 'POST', path: `/v3/rentals/${rentalId}/payments`, body: line })
     const { id } = got.json as { id: number }
@@ -55,10 +49,10 @@ describe('a served write', () => {
     const created = await served.send({
       method: 'POST',
       path: '/v3/rentals',
-      body: { ...planner.slot(), referenceId: 4711 },
+      body: { ...served.planner.slot(), referenceId: 4711 },
     })
     expect(created.json).toMatchObject({ referenceId: '4711' })
-    const { rentalId, optionId } = planner.freeOption()
+    const { rentalId, optionId } = served.planner.freeOption()
     const body = { optionId, quantity: 1, commissionPrice: '5.50' }
     const added = await served.send({ method: 'POST', path: `/v3/rentals/${rentalId}/options`, body })
     expect([added.status, served.rig.writes().at(-1)?.body]).toMatchObject([
@@ -68,7 +62,7 @@ describe('a served write', () => {
   })
 
   it('leaves a field as it is that the body does not name, where the API would reset it', async () => {
-    const rentalId = planner.rental()
+    const rentalId = served.planner.rental()
     const before = served.rig.truth('rentals', { id: rentalId })
     await served.send({ method: 'PUT', path: `/v3/rentals/${rentalId}`, body: { rentalPrice: 1234.5 } })
     await served.send({ method: 'PUT', path: `/v3/rentals/${rentalId}`, body: { orderLink: 'https://example.com/o' } })
@@ -77,7 +71,7 @@ describe('a served write', () => {
   })
 
   it('goes over what others wrote meanwhile where it names no version, as at the API', async () => {
-    const rentalId = planner.rental()
+    const rentalId = served.planner.rental()
     await served.rig.mirror('rentals', { id: rentalId })
     const seen = served.rig.truth('rentals', { id: rentalId })
     served.rig.sandbox.mutate([
@@ -92,7 +86,7 @@ describe('a served write', () => {
   })
 
   it('ignores members that cannot be written, as the API does: a record goes back as it was read', async () => {
-    const rentalId = planner.rental()
+    const rentalId = served.planner.rental()
     const record = served.rig.truth('rentals', { id: rentalId })
     const body = { ...record, neverHeardOf: 1 }
     const got = await served.send({ method: 'PUT', path: `/v3/rentals/${rentalId}`, body })
@@ -101,7 +95,7 @@ describe('a served write', () => {
   })
 
   it('is answered as the API refuses it: status and body', async () => {
-    const taken = served.rig.truth('users', { id: planner.user() })
+    const taken = served.rig.truth('users', { id: served.planner.user() })
     const body = { firstName: 'A', lastName: 'B', email: taken?.email }
     const got = await served.send({ method: 'POST', path: '/v3/users', body })
     expect([got.status, got.json]).toMatchObject([
@@ -127,11 +121,11 @@ describe('a served write', () => {
   })
 
   it('of several options is a change each, and is answered with an array', async () => {
-    const { rentalId, optionId } = planner.freeOption()
+    const { rentalId, optionId } = served.planner.freeOption()
     const add = (body: unknown) => served.send({ method: 'POST', path: `/v3/rentals/${rentalId}/options`, body })
     const one = await add([{ optionId, quantity: 1 }])
     expect([one.status, one.json]).toMatchObject([200, [{ option: { id: optionId } }]])
-    const next = planner.freeOption()
+    const next = served.planner.freeOption()
     const mixed = await served.send({
       method: 'POST',
       path: `/v3/rentals/${next.rentalId}/options`,

@@ -1,13 +1,14 @@
 // Decisions on the pages: who may, what is shown first, and that each plan is decided once.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { typedName } from '../../src/web/decision-pages.ts'
 import { changeActions } from '../../src/web/parts/decisions.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 import { letWait, type Waiting } from './decisions-rig.ts'
-import { openPages, type Pages, textOf } from './pages-rig.ts'
+import { openPages, textOf } from './pages-rig.ts'
 
 const token = 'a-token-of-sixteen-and-more'
 describe('a name that is typed', () => {
@@ -30,21 +31,13 @@ it('each state of a change offers what its functions of SQL take', () => {
 })
 
 describe('pages on which a person decides', () => {
-  let mirror: TestMirror
-  let pages: Pages
-  let open: Pages
   let waiting: Waiting
   const authorization = `Basic ${Buffer.from(`ann:${token}`).toString('base64')}`
+  const mirror = opened(() => openTestMirror({ size: 20 }))
+  const pages = opened(() => openPages(mirror, { ADMIN_TOKEN: token }))
+  const open = opened(() => openPages(mirror))
   beforeAll(async () => {
-    mirror = await openTestMirror({ size: 20 })
     await mirror.sync({ streams: ['rentals'] })
-    pages = await openPages(mirror, { ADMIN_TOKEN: token })
-    open = await openPages(mirror)
-  })
-  afterAll(async () => {
-    await pages[Symbol.asyncDispose]()
-    await open[Symbol.asyncDispose]()
-    await mirror[Symbol.asyncDispose]()
   })
   beforeEach(async () => {
     await query('delete from outbox.queue; delete from sync.decisions; update sync.streams set paused_by = null')

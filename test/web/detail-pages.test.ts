@@ -1,18 +1,17 @@
 // The pages about one thing say what the database says; every link leads somewhere, and none of them shows a person.
 
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { noteWorker } from '../../src/database/presence.ts'
 import { noteDelivery } from '../../src/mirror/webhook-deliveries.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-import { openPages, type Pages, textOf } from './pages-rig.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
+import { openPages, textOf } from './pages-rig.ts'
 
-let mirror: TestMirror
-let pages: Pages
 let change: string
 let held: string
+const mirror = opened(() => openTestMirror({ size: 40 }, { SLOT_DAYS: '0', PRICE_DAYS: '0' }))
+const pages = opened(() => openPages(mirror, { API_BASE_URL: mirror.sandbox.url, API_AUTH: 'none' }))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 40 }, { SLOT_DAYS: '0', PRICE_DAYS: '0' })
-  pages = await openPages(mirror, { API_BASE_URL: mirror.sandbox.url, API_AUTH: 'none' })
   await mirror.sync()
   const gone = await query('select id::text from mirror.rentals order by id limit 25')
   mirror.sandbox.mutate(gone.map(({ id }) => ({ record: 'rentals', op: 'delete', id: String(id) })))
@@ -26,10 +25,6 @@ beforeAll(async () => {
     `select outbox.enqueue('user.update', '{"userId": ${user?.id}}', '{"firstName": "Secretname"}') as id`,
   )
   change = String(queued?.id)
-})
-afterAll(async () => {
-  await pages?.[Symbol.asyncDispose]()
-  await mirror?.[Symbol.asyncDispose]()
 })
 
 type Row = Record<string, unknown>

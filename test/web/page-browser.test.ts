@@ -3,11 +3,12 @@
 
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { Page } from 'playwright-core'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { noteServer, type Server } from '../../src/database/presence.ts'
 import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 import { chromiumPath, openBrowser, watchPage } from './chromium.ts'
 import { letWait, type Waiting } from './decisions-rig.ts'
 import {
@@ -65,11 +66,7 @@ const servedBy = (pid: number, recentFailed: number): Server => ({
 })
 
 describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none)', () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await openBrowser()
-  })
-  afterAll(() => browser.close())
+  const browser = opened(() => openBrowser())
 
   /** A mirror that was read once and is to stay fresh, and its pages. */
   async function openMirrorAndPages(size: number): Promise<{ mirror: TestMirror; pages: Pages } & AsyncDisposable> {
@@ -97,14 +94,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
   }
 
   describe('the status page of a mirror', () => {
-    let opened: Awaited<ReturnType<typeof openMirrorAndPages>>
-    let mirror: TestMirror
-    let pages: Pages
-    beforeAll(async () => {
-      opened = await openMirrorAndPages(20)
-      ;({ mirror, pages } = opened)
-    })
-    afterAll(() => opened[Symbol.asyncDispose]())
+    const both = opened(() => openMirrorAndPages(20))
 
     // With `npm test`, each of both once.
     for (const scheme of ['light', 'dark'] as const)
@@ -113,8 +103,8 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
           `is right in ${scheme} on a ${device} screen`,
           async () => {
             const page = await browser.newPage({ viewport, colorScheme: scheme })
-            const complaints = watchPage(page, pages.url)
-            await page.goto(pages.url)
+            const complaints = watchPage(page, both.pages.url)
+            await page.goto(both.pages.url)
             await page.locator('details').first().locator('summary').click()
             expect(await poorContrast(page)).toEqual([])
             expect(await poorLabels(page)).toEqual([])
@@ -129,7 +119,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
 
     it('keeps focus, open parts and its place while it is refreshed, and nothing jumps', async () => {
       const page = await browser.newPage({ viewport: wide })
-      await page.goto(pages.url)
+      await page.goto(both.pages.url)
       const instant = await page.locator('.updated').textContent()
       await page.locator('#months summary').focus()
       await page.keyboard.press('Enter')
@@ -145,7 +135,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
 
     it('is walked through by keyboard from its first link', async () => {
       const page = await browser.newPage({ viewport: wide })
-      await page.goto(pages.url)
+      await page.goto(both.pages.url)
       const stops: string[] = []
       const isDone = (): boolean => stops.some((stop) => stop.includes('read endpoints answered successfully'))
       while (!isDone() && stops.length < 100) {
@@ -160,15 +150,15 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
 
     // Not with `npm test`: half a minute of waiting for a sync and a lost connection.
     it.skipIf(isQuick)('shows a sync under way, and says it when the connection is lost', async () => {
-      mirror.sandbox.fault({ op: 'GET /v3/*', respond: { delayMs: 150 } })
+      both.mirror.sandbox.fault({ op: 'GET /v3/*', respond: { delayMs: 150 } })
       const page = await browser.newPage({ viewport: wide })
-      await page.goto(pages.url)
-      const syncing = mirror.sync({ full: true })
+      await page.goto(both.pages.url)
+      const syncing = both.mirror.sync({ full: true })
       await page.locator('progress').first().waitFor({ timeout: 60_000 })
       expect(await poorLabels(page)).toEqual([])
       expect(await page.evaluate(overflowingCells)).toEqual([])
       await picture(page, 'syncing')
-      mirror.sandbox.clearFaults()
+      both.mirror.sandbox.clearFaults()
       await syncing
       await page.context().setOffline(true)
       await expect.poll(() => page.locator('#connection').textContent()).toContain('No connection')
@@ -216,18 +206,12 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
 
   describe('decisions', () => {
     const token = 'a-token-of-sixteen-and-more'
-    let mirror: TestMirror
-    let pages: Pages
+    const mirror = opened(() => openTestMirror({ size: 20 }))
+    const pages = opened(() => openPages(mirror, { ADMIN_TOKEN: token }))
     let waiting: Waiting
     beforeAll(async () => {
-      mirror = await openTestMirror({ size: 20 })
-      pages = await openPages(mirror, { ADMIN_TOKEN: token })
       await mirror.sync({ streams: ['rentals'] })
       waiting = await letWait(mirror)
-    })
-    afterAll(async () => {
-      await pages[Symbol.asyncDispose]()
-      await mirror[Symbol.asyncDispose]()
     })
 
     const httpCredentials = { username: 'ann', password: token }

@@ -2,9 +2,10 @@
 
 import { request } from 'node:http'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { hostNameOf, isKnownHost, isOwnForm } from '../../src/addresses.ts'
 import { createGuesses, credentialIn, isToken } from '../../src/web/guard.ts'
+import { opened } from '../helpers/opened.ts'
 import { type BarePages, openBarePages } from './pages-rig.ts'
 
 const token = 'a-token-of-sixteen-and-more'
@@ -90,11 +91,7 @@ describe('a form', () => {
 })
 
 describe('pages with a token', () => {
-  let pages: BarePages
-  beforeAll(async () => {
-    pages = await openBarePages({ ADMIN_TOKEN: token })
-  })
-  afterAll(() => pages[Symbol.asyncDispose]())
+  const pages = opened(() => openBarePages({ ADMIN_TOKEN: token }))
 
   for (const path of ['/', '/api/status', '/metrics', '/nowhere'])
     it(`${path} answers nobody without it`, async () => {
@@ -193,11 +190,7 @@ describe('guesses of the token', () => {
 })
 
 describe('pages', () => {
-  let pages: BarePages
-  beforeAll(async () => {
-    pages = await openBarePages()
-  })
-  afterAll(() => pages[Symbol.asyncDispose]())
+  const pages = opened(() => openBarePages())
 
   it('let nothing in but what they send themselves', async () => {
     for (const path of ['/', '/nowhere', '/api/status']) {

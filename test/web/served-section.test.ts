@@ -1,24 +1,17 @@
 // The status page says what serves the API, whichever process does; and nothing where none does.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { listServers, noteServer, type Server } from '../../src/database/presence.ts'
 import { createLogger } from '../../src/log.ts'
 import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
 import { startServe } from '../../src/serve/start.ts'
 import { servedSection } from '../../src/web/pages/processes.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-import { openPages, type Pages, textOf } from './pages-rig.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
+import { openPages, textOf } from './pages-rig.ts'
 
-let mirror: TestMirror
-let pages: Pages
-beforeAll(async () => {
-  mirror = await openTestMirror({ size: 2 })
-  pages = await openPages(mirror)
-})
-afterAll(async () => {
-  await pages[Symbol.asyncDispose]()
-  await mirror[Symbol.asyncDispose]()
-})
+const mirror = opened(() => openTestMirror({ size: 2 }))
+const pages = opened(() => openPages(mirror))
 
 /** The section without markup; null: the page has none. */
 async function section(): Promise<string | null> {
