@@ -150,7 +150,6 @@ describe('texts of the API are read as date-times by this reader alone', () => {
     'src/sync/just-written.ts: new Date(earliest - shownAfter.longestMs)',
     'src/mirror/direct-insert.ts: new Date(0)',
     'src/sync/remembered/new-records.ts: new Date(0)',
-    'src/api/admission/traffic.ts: new Date(Math.floor(call.startedAt.getTime() / minuteMs) * minuteMs)',
     'src/outbox/personal.ts: new Date(now.getTime() - overlapMs)',
     'src/api/admission/rate-limit.ts: new Date(Math.min(...since))',
     'src/api/admission/gate.ts: new Date(state.pausedUntil)',
