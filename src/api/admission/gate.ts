@@ -119,7 +119,7 @@ export function createGate(options: GateOptions): Gate {
         else if (outcome === 'alive') onAnswer()
         else if (outcome === 'refused') onRefusal()
         else if (outcome === 'failure') onFailure(isProbe)
-        else if (isProbe) change(unprobed(state, now()))
+        else if (isProbe) change({ ...state, probeAt: now() }) // it was cancelled: the next one may leave
       },
     }
   }
@@ -135,7 +135,8 @@ export function createGate(options: GateOptions): Gate {
       if (verdict.kind === 'pass') return passFor(false)
       if (verdict.kind === 'probe') {
         probeOut = true
-        change(probing(state, now()))
+        // The other workers hold theirs back until its turn has passed.
+        change({ ...state, probeAt: now() + probeDelayMs(state.opened) })
         return passFor(true)
       }
       const left = patienceMs - (now() - enteredAt)
@@ -160,21 +161,18 @@ export function createGate(options: GateOptions): Gate {
 
 function paused(state: GateState, now: number, isRefused: boolean): BoatMirrorError {
   const until = new Date(Math.max(state.pausedUntil, state.opened > 0 ? state.probeAt : 0, now)).toISOString()
-  if (isRefused)
-    return new BoatMirrorError('API_PAUSED', `The API refuses this account; the next attempt is at ${until}.`, {
-      remedy: 'Run `boat-mirror check`, and correct API_TOKEN and API_AUTH.',
-    })
-  return state.opened > 0
-    ? new BoatMirrorError(
-        'API_PAUSED',
-        `The API failed too often, so requests wait; the next attempt is at ${until}.`,
-        {
-          remedy: 'Check that the API is up: `boat-mirror check`.',
-        },
-      )
-    : new BoatMirrorError('API_PAUSED', `The API asked us to wait until ${until}.`, {
-        remedy: 'Try again then, or lower API_RATE_LIMIT.',
-      })
+  const [message, remedy] = isRefused
+    ? [
+        `The API refuses this account; the next attempt is at ${until}.`,
+        'Run `boat-mirror check`, and correct API_TOKEN and API_AUTH.',
+      ]
+    : state.opened > 0
+      ? [
+          `The API failed too often, so requests wait; the next attempt is at ${until}.`,
+          'Check that the API is up: `boat-mirror check`.',
+        ]
+      : [`The API asked us to wait until ${until}.`, 'Try again then, or lower API_RATE_LIMIT.']
+  return new BoatMirrorError('API_PAUSED', message, { remedy })
 }
 
 type Share = {
@@ -291,15 +289,6 @@ export const closing = (state: GateState, now: number): GateState => ({
   probeAt: 0,
   changedAt: Math.max(now, state.changedAt + 1),
 })
-
-/** The state while a probe is out: the other workers hold theirs back until its turn has passed. */
-const probing = (state: GateState, now: number): GateState => ({
-  ...state,
-  probeAt: now + probeDelayMs(state.opened),
-})
-
-/** The state after a probe was cancelled: the next probe may leave. */
-const unprobed = (state: GateState, now: number): GateState => ({ ...state, probeAt: now })
 
 /** The state after the API asked for a pause of `ms`. A shorter pause never ends a longer one. */
 const pausing = (state: GateState, now: number, ms: number): GateState => ({
