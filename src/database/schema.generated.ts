@@ -12,50 +12,45 @@ type Json = ColumnType<unknown, string, string>
 /** Optional in an insert. */
 type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
 
-/** Every table and view of the schemas live, mirror, mirror_views, outbox, report and sync. Columns of views count as nullable, because Postgres does not record more. */
-export type MirrorDatabase = {
-  'live.administrative_area_level1': {
-    id: Int8 | null
+/** What every table of records has beside its own columns. */
+type RecordColumns = {
+  _payload: Json
+  _source: string
+  _read_at: Timestamp
+  _changed_at: Generated<Timestamp>
+  _deleted_at: Timestamp | null
+}
+/** The columns of a table but the hidden ones, in a view. Those of views count as nullable, because Postgres does not record more. */
+type View<T extends keyof Records, Hidden extends keyof Records[T]> = { [C in Exclude<keyof Records[T], Hidden>]: Records[T][C] | null }
+
+/** The tables of records. */
+type Records = {
+  'mirror.administrative_area_level1': RecordColumns & {
+    id: Int8
     name: string | null
     country_code: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
-  'live.administrative_area_level2': {
-    id: Int8 | null
+  'mirror.administrative_area_level2': RecordColumns & {
+    id: Int8
     name: string | null
     administrative_area_level1_id: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
-  'live.characteristics': {
-    id: Int8 | null
+  'mirror.characteristics': RecordColumns & {
+    id: Int8
     key: string | null
     name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
-  'live.cities': {
-    id: Int8 | null
+  'mirror.cities': RecordColumns & {
+    id: Int8
     name: string | null
     latitude: Numeric | null
     longitude: Numeric | null
     postal_code: string | null
     navigation_area_id: Int8 | null
     administrative_area_level2_id: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
-  'live.companies': {
-    id: Int8 | null
+  'mirror.companies': RecordColumns & {
+    id: Int8
     address_city_id: Int8 | null
     address_postal_code: string | null
     address_street1: string | null
@@ -69,91 +64,307 @@ export type MirrorDatabase = {
     company_siret_number: string | null
     company_vat_number: string | null
     company_website_url: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
-  'live.company_legal_forms': {
-    id: Int8 | null
+  'mirror.company_legal_forms': RecordColumns & {
+    id: Int8
     name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
-  'live.countries': {
-    code: string | null
+  'mirror.countries': RecordColumns & {
+    code: string
     name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
-  'live.equipments': {
-    id: Int8 | null
+  'mirror.equipments': RecordColumns & {
+    id: Int8
     key: string | null
     name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
-  'live.harbours': {
-    id: Int8 | null
+  'mirror.harbours': RecordColumns & {
+    id: Int8
     name: string | null
     latitude: Numeric | null
     longitude: Numeric | null
     city_id: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
-  'live.navigation_areas': {
-    id: Int8 | null
+  'mirror.navigation_areas': RecordColumns & {
+    id: Int8
     name: string | null
     country_code: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
-  'live.rental_crew_members': {
-    rental_id: Int8 | null
-    id: Int8 | null
+  'mirror.rental_crew_members': RecordColumns & {
+    rental_id: Int8
+    id: Int8
     email: string | null
     first_name: string | null
     last_name: string | null
     type: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
-  'live.rental_options': {
-    rental_id: Int8 | null
-    id: Int8 | null
+  'mirror.rental_options': RecordColumns & {
+    rental_id: Int8
+    id: Int8
     option_id: Int8 | null
     price: Numeric | null
     quantity: Int8 | null
     fees: Numeric | null
     vat_rate: Numeric | null
     down_payment_rate: Numeric | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
-  'live.rental_payment_methods': {
-    id: Int8 | null
+  'mirror.rental_payment_methods': RecordColumns & {
+    id: Int8
     key: string | null
     name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
   }
+  'mirror.rental_payments': RecordColumns & {
+    rental_id: Int8
+    id: Int8
+    currency: Json | null
+    method: Json | null
+    method_id: Int8 | null
+    price: Numeric | null
+    reference: string | null
+  }
+  'mirror.rental_resources': RecordColumns & {
+    rental_id: Int8
+    id: Int8 | null
+    price: Numeric | null
+    fees: Numeric | null
+    vat_rate: Numeric | null
+    down_payment_price: Numeric | null
+    down_payment_rate: Numeric | null
+    resource_id: string | null
+  }
+  'mirror.rentals': RecordColumns & {
+    id: Int8
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    departure_datetime: Timestamp | null
+    arrival_datetime: Timestamp | null
+    departure_harbour_id: Int8 | null
+    arrival_harbour_id: Int8 | null
+    crew_adults: Int8 | null
+    crew_children: Int8 | null
+    message: string | null
+    status: string | null
+    deposit_status: string | null
+    deposit_price: Numeric | null
+    deposit_currency: Json | null
+    payment_progress: Numeric | null
+    total_paid: Numeric | null
+    total_to_pay: Numeric | null
+    rental_price: Numeric | null
+    discount_price: Numeric | null
+    commission_price: Numeric | null
+    contract_link: string | null
+    order_link: string | null
+    reference_id: string | null
+    user_id: Int8 | null
+    resource_id: string | null
+    company_id: Int8 | null
+    departure_local: Timestamp | null
+    arrival_local: Timestamp | null
+  }
+  'mirror.resource_availability': RecordColumns & {
+    resource_id: string
+    date: string
+    duration: string
+    is_available: boolean | null
+    price: Numeric | null
+    currency: Json | null
+    rental_delay_min: string | null
+    rental_delay_is_too_small: boolean | null
+    rental_duration_min: string | null
+    rental_duration_is_too_small: boolean | null
+  }
+  'mirror.resource_availability_years': RecordColumns & {
+    resource_id: string
+    year: Int8
+    days: string | null
+  }
+  'mirror.resource_characteristics': RecordColumns & {
+    resource_id: string
+    id: Int8
+    key: string | null
+    name: string | null
+    family_name: string | null
+    comment: string | null
+    unit: string | null
+    value: string | null
+  }
+  'mirror.resource_durations': RecordColumns & {
+    resource_id: string
+    type: string
+    value: string
+    position: Int8 | null
+  }
+  'mirror.resource_equipments': RecordColumns & {
+    resource_id: string
+    id: Int8
+    key: string | null
+    name: string | null
+    family_name: string | null
+    comment: string | null
+    unit: string | null
+    value: string | null
+  }
+  'mirror.resource_options': RecordColumns & {
+    resource_id: string
+    id: Int8
+    name: string | null
+    description: string | null
+    is_mandatory: boolean | null
+    type: Json | null
+    subtype: Json | null
+    prices: Json | null
+  }
+  'mirror.resource_pricetable': RecordColumns & {
+    resource_id: string
+    date: string
+    duration: string
+    base_price: Numeric | null
+    currency: Json | null
+  }
+  'mirror.resource_pricings': RecordColumns & {
+    resource_id: string
+    key: string
+    id: string | null
+    name: string | null
+  }
+  'mirror.resource_slot_options': RecordColumns & {
+    resource_id: string
+    slot_id: string
+    id: Int8
+    option_id: Int8 | null
+    is_included: boolean | null
+    is_stock_limited: boolean | null
+    price: Numeric | null
+    quantity_min: Int8 | null
+    quantity_max: Int8 | null
+  }
+  'mirror.resource_slot_tides': RecordColumns & {
+    resource_id: string
+    slot_id: string
+    key: string
+    id: string | null
+    name: string | null
+  }
+  'mirror.resource_slots': RecordColumns & {
+    resource_id: string
+    id: string
+    date: string | null
+    duration: string | null
+    departure_datetime: Timestamp | null
+    arrival_datetime: Timestamp | null
+    price: Numeric | null
+    currency: Json | null
+    nb_resources_available: Int8 | null
+  }
+  'mirror.resource_unavailabilities': RecordColumns & {
+    resource_id: string
+    key: string
+    id: string | null
+    name: string | null
+    start_datetime: Timestamp | null
+    end_datetime: Timestamp | null
+  }
+  'mirror.resources': RecordColumns & {
+    id: string
+    boat_id: Int8 | null
+    name: string | null
+    description: string | null
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    min_price: Numeric | null
+    is_license_mandatory: boolean | null
+    is_rentable: boolean | null
+    is_skipper_available: boolean | null
+    is_skipper_mandatory: boolean | null
+    company_id: Int8 | null
+    harbour_id: Int8 | null
+    images: Json | null
+    version_id: Int8 | null
+    version_name: string | null
+    version_description: string | null
+    version_images: Json | null
+    model_id: Int8 | null
+    model_name: string | null
+    model_description: string | null
+    range_id: Int8 | null
+    range_name: string | null
+    range_description: string | null
+    builder_id: Int8 | null
+    builder_name: string | null
+    builder_description: string | null
+    subtype_id: Int8 | null
+    type_id: Int8 | null
+  }
+  'mirror.subtypes': RecordColumns & {
+    id: Int8
+    name: string | null
+    description: string | null
+    type_id: Int8 | null
+  }
+  'mirror.types': RecordColumns & {
+    id: Int8
+    name: string | null
+    description: string | null
+  }
+  'mirror.user_identities': RecordColumns & {
+    user_id: Int8
+    number: string | null
+    type: string | null
+  }
+  'mirror.user_license_types': RecordColumns & {
+    id: Int8
+    key: string | null
+    name: string | null
+  }
+  'mirror.user_licenses': RecordColumns & {
+    user_id: Int8
+    country_code: string | null
+    number: string | null
+    type_id: Int8 | null
+    year: Int8 | null
+  }
+  'mirror.users': RecordColumns & {
+    id: Int8
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    deactivated: boolean | null
+    civility: string | null
+    first_name: string | null
+    last_name: string | null
+    birth_date: string | null
+    email: string | null
+    landline_phone: string | null
+    mobile_phone: string | null
+    address_street1: string | null
+    address_street2: string | null
+    address_postal_code: string | null
+    address_city: string | null
+    address_state: string | null
+    address_country_code: string | null
+    nationality_code: string | null
+    language_code: string | null
+    organization_type: string | null
+    organization_name: string | null
+    organization_vat_number: string | null
+  }
+}
+
+/** Every table and view of the schemas live, mirror, mirror_views, outbox, report and sync. */
+export type MirrorDatabase = Records & {
+  'live.administrative_area_level1': View<'mirror.administrative_area_level1', '_deleted_at'>
+  'live.administrative_area_level2': View<'mirror.administrative_area_level2', '_deleted_at'>
+  'live.characteristics': View<'mirror.characteristics', '_deleted_at'>
+  'live.cities': View<'mirror.cities', '_deleted_at'>
+  'live.companies': View<'mirror.companies', '_deleted_at'>
+  'live.company_legal_forms': View<'mirror.company_legal_forms', '_deleted_at'>
+  'live.countries': View<'mirror.countries', '_deleted_at'>
+  'live.equipments': View<'mirror.equipments', '_deleted_at'>
+  'live.harbours': View<'mirror.harbours', '_deleted_at'>
+  'live.navigation_areas': View<'mirror.navigation_areas', '_deleted_at'>
+  'live.rental_crew_members': View<'mirror.rental_crew_members', '_deleted_at'>
+  'live.rental_options': View<'mirror.rental_options', '_deleted_at'>
+  'live.rental_payment_methods': View<'mirror.rental_payment_methods', '_deleted_at'>
   'live.rental_payments': {
     rental_id: Int8 | null
     id: Int8 | null
@@ -167,20 +378,7 @@ export type MirrorDatabase = {
     _read_at: Timestamp | null
     _changed_at: Timestamp | null
   }
-  'live.rental_resources': {
-    rental_id: Int8 | null
-    id: Int8 | null
-    price: Numeric | null
-    fees: Numeric | null
-    vat_rate: Numeric | null
-    down_payment_price: Numeric | null
-    down_payment_rate: Numeric | null
-    resource_id: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
+  'live.rental_resources': View<'mirror.rental_resources', '_deleted_at'>
   'live.rentals': {
     id: Int8 | null
     creation_datetime: Timestamp | null
@@ -231,67 +429,11 @@ export type MirrorDatabase = {
     _read_at: Timestamp | null
     _changed_at: Timestamp | null
   }
-  'live.resource_availability_years': {
-    resource_id: string | null
-    year: Int8 | null
-    days: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.resource_characteristics': {
-    resource_id: string | null
-    id: Int8 | null
-    key: string | null
-    name: string | null
-    family_name: string | null
-    comment: string | null
-    unit: string | null
-    value: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.resource_durations': {
-    resource_id: string | null
-    type: string | null
-    value: string | null
-    position: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.resource_equipments': {
-    resource_id: string | null
-    id: Int8 | null
-    key: string | null
-    name: string | null
-    family_name: string | null
-    comment: string | null
-    unit: string | null
-    value: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.resource_options': {
-    resource_id: string | null
-    id: Int8 | null
-    name: string | null
-    description: string | null
-    is_mandatory: boolean | null
-    type: Json | null
-    subtype: Json | null
-    prices: Json | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
+  'live.resource_availability_years': View<'mirror.resource_availability_years', '_deleted_at'>
+  'live.resource_characteristics': View<'mirror.resource_characteristics', '_deleted_at'>
+  'live.resource_durations': View<'mirror.resource_durations', '_deleted_at'>
+  'live.resource_equipments': View<'mirror.resource_equipments', '_deleted_at'>
+  'live.resource_options': View<'mirror.resource_options', '_deleted_at'>
   'live.resource_pricetable': {
     resource_id: string | null
     date: string | null
@@ -303,42 +445,9 @@ export type MirrorDatabase = {
     _read_at: Timestamp | null
     _changed_at: Timestamp | null
   }
-  'live.resource_pricings': {
-    resource_id: string | null
-    key: string | null
-    id: string | null
-    name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.resource_slot_options': {
-    resource_id: string | null
-    slot_id: string | null
-    id: Int8 | null
-    option_id: Int8 | null
-    is_included: boolean | null
-    is_stock_limited: boolean | null
-    price: Numeric | null
-    quantity_min: Int8 | null
-    quantity_max: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.resource_slot_tides': {
-    resource_id: string | null
-    slot_id: string | null
-    key: string | null
-    id: string | null
-    name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
+  'live.resource_pricings': View<'mirror.resource_pricings', '_deleted_at'>
+  'live.resource_slot_options': View<'mirror.resource_slot_options', '_deleted_at'>
+  'live.resource_slot_tides': View<'mirror.resource_slot_tides', '_deleted_at'>
   'live.resource_slots': {
     resource_id: string | null
     id: string | null
@@ -354,149 +463,14 @@ export type MirrorDatabase = {
     _read_at: Timestamp | null
     _changed_at: Timestamp | null
   }
-  'live.resource_unavailabilities': {
-    resource_id: string | null
-    key: string | null
-    id: string | null
-    name: string | null
-    start_datetime: Timestamp | null
-    end_datetime: Timestamp | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.resources': {
-    id: string | null
-    boat_id: Int8 | null
-    name: string | null
-    description: string | null
-    creation_datetime: Timestamp | null
-    last_modification_datetime: Timestamp | null
-    min_price: Numeric | null
-    is_license_mandatory: boolean | null
-    is_rentable: boolean | null
-    is_skipper_available: boolean | null
-    is_skipper_mandatory: boolean | null
-    company_id: Int8 | null
-    harbour_id: Int8 | null
-    images: Json | null
-    version_id: Int8 | null
-    version_name: string | null
-    version_description: string | null
-    version_images: Json | null
-    model_id: Int8 | null
-    model_name: string | null
-    model_description: string | null
-    range_id: Int8 | null
-    range_name: string | null
-    range_description: string | null
-    builder_id: Int8 | null
-    builder_name: string | null
-    builder_description: string | null
-    subtype_id: Int8 | null
-    type_id: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.subtypes': {
-    id: Int8 | null
-    name: string | null
-    description: string | null
-    type_id: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.types': {
-    id: Int8 | null
-    name: string | null
-    description: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.user_identities': {
-    user_id: Int8 | null
-    number: string | null
-    type: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.user_license_types': {
-    id: Int8 | null
-    key: string | null
-    name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.user_licenses': {
-    user_id: Int8 | null
-    country_code: string | null
-    number: string | null
-    type_id: Int8 | null
-    year: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'live.users': {
-    id: Int8 | null
-    creation_datetime: Timestamp | null
-    last_modification_datetime: Timestamp | null
-    deactivated: boolean | null
-    civility: string | null
-    first_name: string | null
-    last_name: string | null
-    birth_date: string | null
-    email: string | null
-    landline_phone: string | null
-    mobile_phone: string | null
-    address_street1: string | null
-    address_street2: string | null
-    address_postal_code: string | null
-    address_city: string | null
-    address_state: string | null
-    address_country_code: string | null
-    nationality_code: string | null
-    language_code: string | null
-    organization_type: string | null
-    organization_name: string | null
-    organization_vat_number: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-  }
-  'mirror.administrative_area_level1': {
-    id: Int8
-    name: string | null
-    country_code: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.administrative_area_level2': {
-    id: Int8
-    name: string | null
-    administrative_area_level1_id: Int8 | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
+  'live.resource_unavailabilities': View<'mirror.resource_unavailabilities', '_deleted_at'>
+  'live.resources': View<'mirror.resources', '_deleted_at'>
+  'live.subtypes': View<'mirror.subtypes', '_deleted_at'>
+  'live.types': View<'mirror.types', '_deleted_at'>
+  'live.user_identities': View<'mirror.user_identities', '_deleted_at'>
+  'live.user_license_types': View<'mirror.user_license_types', '_deleted_at'>
+  'live.user_licenses': View<'mirror.user_licenses', '_deleted_at'>
+  'live.users': View<'mirror.users', '_deleted_at'>
   'mirror.change_log': {
     seq: GeneratedAlways<string>
     epoch: Generated<Int8>
@@ -515,203 +489,6 @@ export type MirrorDatabase = {
     operation: string | null
     changed_at: Timestamp | null
     diff: Json | null
-  }
-  'mirror.characteristics': {
-    id: Int8
-    key: string | null
-    name: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.cities': {
-    id: Int8
-    name: string | null
-    latitude: Numeric | null
-    longitude: Numeric | null
-    postal_code: string | null
-    navigation_area_id: Int8 | null
-    administrative_area_level2_id: Int8 | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.companies': {
-    id: Int8
-    address_city_id: Int8 | null
-    address_postal_code: string | null
-    address_street1: string | null
-    address_street2: string | null
-    company_brand_name: string | null
-    company_contact_email: string | null
-    company_contact_phone: Json | null
-    company_legal_form_id: Int8 | null
-    company_legal_reason: string | null
-    company_logo: string | null
-    company_siret_number: string | null
-    company_vat_number: string | null
-    company_website_url: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.company_legal_forms': {
-    id: Int8
-    name: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.countries': {
-    code: string
-    name: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.equipments': {
-    id: Int8
-    key: string | null
-    name: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.harbours': {
-    id: Int8
-    name: string | null
-    latitude: Numeric | null
-    longitude: Numeric | null
-    city_id: Int8 | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.navigation_areas': {
-    id: Int8
-    name: string | null
-    country_code: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.rental_crew_members': {
-    rental_id: Int8
-    id: Int8
-    email: string | null
-    first_name: string | null
-    last_name: string | null
-    type: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.rental_options': {
-    rental_id: Int8
-    id: Int8
-    option_id: Int8 | null
-    price: Numeric | null
-    quantity: Int8 | null
-    fees: Numeric | null
-    vat_rate: Numeric | null
-    down_payment_rate: Numeric | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.rental_payment_methods': {
-    id: Int8
-    key: string | null
-    name: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.rental_payments': {
-    rental_id: Int8
-    id: Int8
-    currency: Json | null
-    method: Json | null
-    method_id: Int8 | null
-    price: Numeric | null
-    reference: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.rental_resources': {
-    rental_id: Int8
-    id: Int8 | null
-    price: Numeric | null
-    fees: Numeric | null
-    vat_rate: Numeric | null
-    down_payment_price: Numeric | null
-    down_payment_rate: Numeric | null
-    resource_id: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.rentals': {
-    id: Int8
-    creation_datetime: Timestamp | null
-    last_modification_datetime: Timestamp | null
-    departure_datetime: Timestamp | null
-    arrival_datetime: Timestamp | null
-    departure_harbour_id: Int8 | null
-    arrival_harbour_id: Int8 | null
-    crew_adults: Int8 | null
-    crew_children: Int8 | null
-    message: string | null
-    status: string | null
-    deposit_status: string | null
-    deposit_price: Numeric | null
-    deposit_currency: Json | null
-    payment_progress: Numeric | null
-    total_paid: Numeric | null
-    total_to_pay: Numeric | null
-    rental_price: Numeric | null
-    discount_price: Numeric | null
-    commission_price: Numeric | null
-    contract_link: string | null
-    order_link: string | null
-    reference_id: string | null
-    user_id: Int8 | null
-    resource_id: string | null
-    company_id: Int8 | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-    departure_local: Timestamp | null
-    arrival_local: Timestamp | null
   }
   'mirror.rentals_local': {
     id: Int8 | null
@@ -751,740 +528,39 @@ export type MirrorDatabase = {
     pending_changes: string[] | null
     pending_delete: boolean | null
   }
-  'mirror.resource_availability': {
-    resource_id: string
-    date: string
-    duration: string
-    is_available: boolean | null
-    price: Numeric | null
-    currency: Json | null
-    rental_delay_min: string | null
-    rental_delay_is_too_small: boolean | null
-    rental_duration_min: string | null
-    rental_duration_is_too_small: boolean | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.resource_availability_years': {
-    resource_id: string
-    year: Int8
-    days: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.resource_characteristics': {
-    resource_id: string
-    id: Int8
-    key: string | null
-    name: string | null
-    family_name: string | null
-    comment: string | null
-    unit: string | null
-    value: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.resource_durations': {
-    resource_id: string
-    type: string
-    value: string
-    position: Int8 | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.resource_equipments': {
-    resource_id: string
-    id: Int8
-    key: string | null
-    name: string | null
-    family_name: string | null
-    comment: string | null
-    unit: string | null
-    value: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.resource_options': {
-    resource_id: string
-    id: Int8
-    name: string | null
-    description: string | null
-    is_mandatory: boolean | null
-    type: Json | null
-    subtype: Json | null
-    prices: Json | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.resource_pricetable': {
-    resource_id: string
-    date: string
-    duration: string
-    base_price: Numeric | null
-    currency: Json | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.resource_pricings': {
-    resource_id: string
-    key: string
-    id: string | null
-    name: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.resource_slot_options': {
-    resource_id: string
-    slot_id: string
-    id: Int8
-    option_id: Int8 | null
-    is_included: boolean | null
-    is_stock_limited: boolean | null
-    price: Numeric | null
-    quantity_min: Int8 | null
-    quantity_max: Int8 | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.resource_slot_tides': {
-    resource_id: string
-    slot_id: string
-    key: string
-    id: string | null
-    name: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.resource_slots': {
-    resource_id: string
-    id: string
-    date: string | null
-    duration: string | null
-    departure_datetime: Timestamp | null
-    arrival_datetime: Timestamp | null
-    price: Numeric | null
-    currency: Json | null
-    nb_resources_available: Int8 | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.resource_unavailabilities': {
-    resource_id: string
-    key: string
-    id: string | null
-    name: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-    start_datetime: Timestamp | null
-    end_datetime: Timestamp | null
-  }
-  'mirror.resources': {
-    id: string
-    boat_id: Int8 | null
-    name: string | null
-    description: string | null
-    creation_datetime: Timestamp | null
-    last_modification_datetime: Timestamp | null
-    min_price: Numeric | null
-    is_license_mandatory: boolean | null
-    is_rentable: boolean | null
-    is_skipper_available: boolean | null
-    is_skipper_mandatory: boolean | null
-    company_id: Int8 | null
-    harbour_id: Int8 | null
-    images: Json | null
-    version_id: Int8 | null
-    version_name: string | null
-    version_description: string | null
-    version_images: Json | null
-    model_id: Int8 | null
-    model_name: string | null
-    model_description: string | null
-    range_id: Int8 | null
-    range_name: string | null
-    range_description: string | null
-    builder_id: Int8 | null
-    builder_name: string | null
-    builder_description: string | null
-    subtype_id: Int8 | null
-    type_id: Int8 | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.subtypes': {
-    id: Int8
-    name: string | null
-    description: string | null
-    type_id: Int8 | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.types': {
-    id: Int8
-    name: string | null
-    description: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.user_identities': {
-    user_id: Int8
-    number: string | null
-    type: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.user_license_types': {
-    id: Int8
-    key: string | null
-    name: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.user_licenses': {
-    user_id: Int8
-    country_code: string | null
-    number: string | null
-    type_id: Int8 | null
-    year: Int8 | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror.users': {
-    id: Int8
-    creation_datetime: Timestamp | null
-    last_modification_datetime: Timestamp | null
-    deactivated: boolean | null
-    civility: string | null
-    first_name: string | null
-    last_name: string | null
-    birth_date: string | null
-    email: string | null
-    landline_phone: string | null
-    mobile_phone: string | null
-    address_street1: string | null
-    address_street2: string | null
-    address_postal_code: string | null
-    address_city: string | null
-    address_state: string | null
-    address_country_code: string | null
-    nationality_code: string | null
-    language_code: string | null
-    organization_type: string | null
-    organization_name: string | null
-    organization_vat_number: string | null
-    _payload: Json
-    _source: string
-    _read_at: Timestamp
-    _changed_at: Generated<Timestamp>
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.administrative_area_level1': {
-    id: Int8 | null
-    name: string | null
-    country_code: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.administrative_area_level2': {
-    id: Int8 | null
-    name: string | null
-    administrative_area_level1_id: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.characteristics': {
-    id: Int8 | null
-    key: string | null
-    name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.cities': {
-    id: Int8 | null
-    name: string | null
-    latitude: Numeric | null
-    longitude: Numeric | null
-    postal_code: string | null
-    navigation_area_id: Int8 | null
-    administrative_area_level2_id: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.companies': {
-    id: Int8 | null
-    address_city_id: Int8 | null
-    address_postal_code: string | null
-    address_street1: string | null
-    address_street2: string | null
-    company_brand_name: string | null
-    company_contact_email: string | null
-    company_contact_phone: Json | null
-    company_legal_form_id: Int8 | null
-    company_legal_reason: string | null
-    company_logo: string | null
-    company_siret_number: string | null
-    company_vat_number: string | null
-    company_website_url: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.company_legal_forms': {
-    id: Int8 | null
-    name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.countries': {
-    code: string | null
-    name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.equipments': {
-    id: Int8 | null
-    key: string | null
-    name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.harbours': {
-    id: Int8 | null
-    name: string | null
-    latitude: Numeric | null
-    longitude: Numeric | null
-    city_id: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.navigation_areas': {
-    id: Int8 | null
-    name: string | null
-    country_code: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.rental_crew_members': {
-    rental_id: Int8 | null
-    id: Int8 | null
-    type: string | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.rental_options': {
-    rental_id: Int8 | null
-    id: Int8 | null
-    option_id: Int8 | null
-    price: Numeric | null
-    quantity: Int8 | null
-    fees: Numeric | null
-    vat_rate: Numeric | null
-    down_payment_rate: Numeric | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.rental_payment_methods': {
-    id: Int8 | null
-    key: string | null
-    name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.rental_payments': {
-    rental_id: Int8 | null
-    id: Int8 | null
-    currency: Json | null
-    method: Json | null
-    method_id: Int8 | null
-    price: Numeric | null
-    reference: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.rental_resources': {
-    rental_id: Int8 | null
-    id: Int8 | null
-    price: Numeric | null
-    fees: Numeric | null
-    vat_rate: Numeric | null
-    down_payment_price: Numeric | null
-    down_payment_rate: Numeric | null
-    resource_id: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.rentals': {
-    id: Int8 | null
-    creation_datetime: Timestamp | null
-    last_modification_datetime: Timestamp | null
-    departure_datetime: Timestamp | null
-    arrival_datetime: Timestamp | null
-    departure_harbour_id: Int8 | null
-    arrival_harbour_id: Int8 | null
-    crew_adults: Int8 | null
-    crew_children: Int8 | null
-    status: string | null
-    deposit_status: string | null
-    deposit_price: Numeric | null
-    deposit_currency: Json | null
-    payment_progress: Numeric | null
-    total_paid: Numeric | null
-    total_to_pay: Numeric | null
-    rental_price: Numeric | null
-    discount_price: Numeric | null
-    commission_price: Numeric | null
-    contract_link: string | null
-    order_link: string | null
-    reference_id: string | null
-    user_id: Int8 | null
-    resource_id: string | null
-    company_id: Int8 | null
-    departure_local: Timestamp | null
-    arrival_local: Timestamp | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resource_availability': {
-    resource_id: string | null
-    date: string | null
-    duration: string | null
-    is_available: boolean | null
-    price: Numeric | null
-    currency: Json | null
-    rental_delay_min: string | null
-    rental_delay_is_too_small: boolean | null
-    rental_duration_min: string | null
-    rental_duration_is_too_small: boolean | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resource_availability_years': {
-    resource_id: string | null
-    year: Int8 | null
-    days: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resource_characteristics': {
-    resource_id: string | null
-    id: Int8 | null
-    key: string | null
-    name: string | null
-    family_name: string | null
-    comment: string | null
-    unit: string | null
-    value: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resource_durations': {
-    resource_id: string | null
-    type: string | null
-    value: string | null
-    position: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resource_equipments': {
-    resource_id: string | null
-    id: Int8 | null
-    key: string | null
-    name: string | null
-    family_name: string | null
-    comment: string | null
-    unit: string | null
-    value: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resource_options': {
-    resource_id: string | null
-    id: Int8 | null
-    name: string | null
-    description: string | null
-    is_mandatory: boolean | null
-    type: Json | null
-    subtype: Json | null
-    prices: Json | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resource_pricetable': {
-    resource_id: string | null
-    date: string | null
-    duration: string | null
-    base_price: Numeric | null
-    currency: Json | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resource_pricings': {
-    resource_id: string | null
-    key: string | null
-    id: string | null
-    name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resource_slot_options': {
-    resource_id: string | null
-    slot_id: string | null
-    id: Int8 | null
-    option_id: Int8 | null
-    is_included: boolean | null
-    is_stock_limited: boolean | null
-    price: Numeric | null
-    quantity_min: Int8 | null
-    quantity_max: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resource_slot_tides': {
-    resource_id: string | null
-    slot_id: string | null
-    key: string | null
-    id: string | null
-    name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resource_slots': {
-    resource_id: string | null
-    id: string | null
-    date: string | null
-    duration: string | null
-    departure_datetime: Timestamp | null
-    arrival_datetime: Timestamp | null
-    price: Numeric | null
-    currency: Json | null
-    nb_resources_available: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resource_unavailabilities': {
-    resource_id: string | null
-    key: string | null
-    id: string | null
-    name: string | null
-    start_datetime: Timestamp | null
-    end_datetime: Timestamp | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.resources': {
-    id: string | null
-    boat_id: Int8 | null
-    name: string | null
-    description: string | null
-    creation_datetime: Timestamp | null
-    last_modification_datetime: Timestamp | null
-    min_price: Numeric | null
-    is_license_mandatory: boolean | null
-    is_rentable: boolean | null
-    is_skipper_available: boolean | null
-    is_skipper_mandatory: boolean | null
-    company_id: Int8 | null
-    harbour_id: Int8 | null
-    images: Json | null
-    version_id: Int8 | null
-    version_name: string | null
-    version_description: string | null
-    version_images: Json | null
-    model_id: Int8 | null
-    model_name: string | null
-    model_description: string | null
-    range_id: Int8 | null
-    range_name: string | null
-    range_description: string | null
-    builder_id: Int8 | null
-    builder_name: string | null
-    builder_description: string | null
-    subtype_id: Int8 | null
-    type_id: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.subtypes': {
-    id: Int8 | null
-    name: string | null
-    description: string | null
-    type_id: Int8 | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.types': {
-    id: Int8 | null
-    name: string | null
-    description: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.user_license_types': {
-    id: Int8 | null
-    key: string | null
-    name: string | null
-    _payload: Json | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
-  'mirror_views.users': {
-    id: Int8 | null
-    creation_datetime: Timestamp | null
-    last_modification_datetime: Timestamp | null
-    deactivated: boolean | null
-    language_code: string | null
-    organization_type: string | null
-    _source: string | null
-    _read_at: Timestamp | null
-    _changed_at: Timestamp | null
-    _deleted_at: Timestamp | null
-  }
+  'mirror_views.administrative_area_level1': View<'mirror.administrative_area_level1', never>
+  'mirror_views.administrative_area_level2': View<'mirror.administrative_area_level2', never>
+  'mirror_views.characteristics': View<'mirror.characteristics', never>
+  'mirror_views.cities': View<'mirror.cities', never>
+  'mirror_views.companies': View<'mirror.companies', never>
+  'mirror_views.company_legal_forms': View<'mirror.company_legal_forms', never>
+  'mirror_views.countries': View<'mirror.countries', never>
+  'mirror_views.equipments': View<'mirror.equipments', never>
+  'mirror_views.harbours': View<'mirror.harbours', never>
+  'mirror_views.navigation_areas': View<'mirror.navigation_areas', never>
+  'mirror_views.rental_crew_members': View<'mirror.rental_crew_members', 'email' | 'first_name' | 'last_name' | '_payload'>
+  'mirror_views.rental_options': View<'mirror.rental_options', never>
+  'mirror_views.rental_payment_methods': View<'mirror.rental_payment_methods', never>
+  'mirror_views.rental_payments': View<'mirror.rental_payments', never>
+  'mirror_views.rental_resources': View<'mirror.rental_resources', never>
+  'mirror_views.rentals': View<'mirror.rentals', 'message' | '_payload'>
+  'mirror_views.resource_availability': View<'mirror.resource_availability', never>
+  'mirror_views.resource_availability_years': View<'mirror.resource_availability_years', never>
+  'mirror_views.resource_characteristics': View<'mirror.resource_characteristics', never>
+  'mirror_views.resource_durations': View<'mirror.resource_durations', never>
+  'mirror_views.resource_equipments': View<'mirror.resource_equipments', never>
+  'mirror_views.resource_options': View<'mirror.resource_options', never>
+  'mirror_views.resource_pricetable': View<'mirror.resource_pricetable', never>
+  'mirror_views.resource_pricings': View<'mirror.resource_pricings', never>
+  'mirror_views.resource_slot_options': View<'mirror.resource_slot_options', never>
+  'mirror_views.resource_slot_tides': View<'mirror.resource_slot_tides', never>
+  'mirror_views.resource_slots': View<'mirror.resource_slots', never>
+  'mirror_views.resource_unavailabilities': View<'mirror.resource_unavailabilities', never>
+  'mirror_views.resources': View<'mirror.resources', never>
+  'mirror_views.subtypes': View<'mirror.subtypes', never>
+  'mirror_views.types': View<'mirror.types', never>
+  'mirror_views.user_license_types': View<'mirror.user_license_types', never>
+  'mirror_views.users': View<'mirror.users', 'civility' | 'first_name' | 'last_name' | 'birth_date' | 'email' | 'landline_phone' | 'mobile_phone' | 'address_street1' | 'address_street2' | 'address_postal_code' | 'address_city' | 'address_state' | 'address_country_code' | 'nationality_code' | 'organization_name' | 'organization_vat_number' | '_payload'>
   'outbox.changes': {
     id: Int8 | null
     operation: string | null

@@ -55,7 +55,16 @@ function typeOf({ table, name, type, nullable, optional, identity, allowed }: Co
   return optional ? `Generated<${base}>` : base
 }
 
-const header = `// The tables and views as Kysely sees them. Made by \`npm run types\` from a migrated database; a test holds it current.
+const recordColumns = [
+  ['_payload', 'Json'],
+  ['_source', 'string'],
+  ['_read_at', 'Timestamp'],
+  ['_changed_at', 'Generated<Timestamp>'],
+  ['_deleted_at', 'Timestamp | null'],
+] as const
+
+const header =
+  (): string => `// The tables and views as Kysely sees them. Made by \`npm run types\` from a migrated database; a test holds it current.
 
 import type { ColumnType, GeneratedAlways } from 'kysely'
 
@@ -69,16 +78,49 @@ type Json = ColumnType<unknown, string, string>
 /** Optional in an insert. */
 type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
 
-/** Every table and view of the schemas live, mirror, mirror_views, outbox, report and sync. Columns of views count as nullable, because Postgres does not record more. */
-export type MirrorDatabase = {
+/** What every table of records has beside its own columns. */
+type RecordColumns = {
+${lines(recordColumns)}}
+/** The columns of a table but the hidden ones, in a view. Those of views count as nullable, because Postgres does not record more. */
+type View<T extends keyof Records, Hidden extends keyof Records[T]> = { [C in Exclude<keyof Records[T], Hidden>]: Records[T][C] | null }
+
 `
+
+/** The types of a table, by column. */
+type Columns = ReadonlyMap<string, string>
+
+const lines = (columns: Iterable<readonly [string, string]>, indent = '  '): string =>
+  [...columns].map(([name, type]) => `${indent}${name}: ${type}\n`).join('')
 
 async function databaseTypes({ pool }: TestDatabase): Promise<string> {
   const { rows } = await pool.query<Column>(columnsSql)
-  const byTable = new Map<string, string[]>()
+  const tables = new Map<string, Map<string, string>>()
   for (const column of rows)
-    byTable.set(column.table, [...(byTable.get(column.table) ?? []), `    ${column.name}: ${typeOf(column)}\n`])
-  return `${header}${[...byTable].map(([table, lines]) => `  '${table}': {\n${lines.join('')}  }\n`).join('')}}\n`
+    tables.set(column.table, (tables.get(column.table) ?? new Map()).set(column.name, typeOf(column)))
+  const records = new Map(
+    [...tables].filter(([, columns]) => recordColumns.every(([name, type]) => columns.get(name) === type)),
+  )
+  const nullable = (type = ''): string => `${type.replace(/^Generated<(.*)>$/, '$1').replace(/ \| null$/, '')} | null`
+  const written = ([table, columns]: readonly [string, Columns]): string => {
+    const shown = table.replace(/^(live|mirror_views)\./, 'mirror.')
+    const from = shown === table ? undefined : records.get(shown)
+    if (from !== undefined && [...columns].every(([name, type]) => nullable(from.get(name)) === type)) {
+      const hidden = [...from.keys()].filter((name) => !columns.has(name)).map((name) => `'${name}'`)
+      return `  '${table}': View<'${shown}', ${hidden.join(' | ') || 'never'}>\n`
+    }
+    const isRecord = records.has(table)
+    const own = [...columns].filter(([name]) => !isRecord || recordColumns.every(([known]) => known !== name))
+    return `  '${table}': ${isRecord ? 'RecordColumns & ' : ''}{\n${lines(own, '    ')}  }\n`
+  }
+  const others = [...tables].filter(([table]) => !records.has(table))
+  return `${header()}/** The tables of records. */
+type Records = {
+${[...records].map(written).join('')}}
+
+/** Every table and view of the schemas live, mirror, mirror_views, outbox, report and sync. */
+export type MirrorDatabase = Records & {
+${others.map(written).join('')}}
+`
 }
 
 it('the types of the tables are up to date (npm run types)', async () => {
