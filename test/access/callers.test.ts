@@ -1,25 +1,22 @@
 // Who a request comes from, with tokens in a real database.
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { isObject } from '../../src/api/wire/json.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import { type AccessSettings, createCallerOf } from '../../src/serve/access/access.ts'
 import { createToken, revokeToken, type TokenRequest } from '../../src/serve/access/tokens.ts'
 import { type Answer, Refusal } from '../../src/serve/problem.ts'
 import type { Caller } from '../../src/serve/types.ts'
-import { type Mirror, openMirror } from '../helpers/rows.ts'
+import { openMirror } from '../helpers/rows.ts'
+import { shared } from '../helpers/shared.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
+const mirror = shared(openMirror)
 afterAll(async () => {
   const { rows } = await mirror.db.pool.query<{ id: string }>(
     'select id from sync.access_tokens where revoked_at is null',
   )
   for (const { id } of rows) await revoke(id)
-  await mirror[Symbol.asyncDispose]()
 })
 
 let names = 0

@@ -3,17 +3,14 @@
 // a hand-over, and a limited role, or one of its name, never sees more.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
-import { openPartners, type Partners } from './partners-rig.ts'
+import { shared } from '../helpers/shared.ts'
+import { openPartners } from './partners-rig.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 })
 
-let partners: Partners
-beforeAll(async () => {
-  partners = await openPartners()
-})
-afterAll(() => partners[Symbol.asyncDispose]())
+const partners = shared(openPartners)
 
 const names = ['crm', 'sales', 'shop'] as const
 type Name = (typeof names)[number]

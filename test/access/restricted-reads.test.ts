@@ -1,7 +1,7 @@
 // What a role that is restricted to companies may read: every table, view and function is tried.
 
 import type { PoolClient, QueryResultRow } from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { streams, withAncestors } from '../../src/catalog/catalog.ts'
 import type { Column, StreamDef } from '../../src/catalog/types.ts'
 import { openDatabase } from '../../src/database/database.ts'
@@ -9,7 +9,8 @@ import { applyWrites } from '../../src/mirror/writer.ts'
 import { companyPolicies } from '../../src/schema/company-policies.ts'
 import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
 import { insertNewRecords } from '../../src/sync/remembered/new-records.ts'
-import { type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
+import { openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
+import { shared } from '../helpers/shared.ts'
 
 const denied = '42501'
 
@@ -17,9 +18,8 @@ const denied = '42501'
 const mark = Math.random().toString(36).slice(2, 8)
 const [group, login, free] = [`group_${mark}`, `login_${mark}`, `free_${mark}`]
 
-let mirror: Mirror
+const mirror = shared(openMirror)
 beforeAll(async () => {
-  mirror = await openMirror()
   await mirror.all(`create role ${group} nologin; create role ${login} nologin in role ${group}, boat_mirror_partner;
     create role ${free} nologin in role boat_mirror_partner`)
   await mirror.write({ tables: streams.map((stream) => tableOf(stream.name, 1, rowsOf(stream))) })
@@ -34,9 +34,6 @@ beforeAll(async () => {
     `insert into sync.quarantine (stream, key, endpoint, payload, reason) values ('rentals', '20', 'GET', '{}', 'no')`,
   )
   await restrict(group, ['1'])
-})
-afterAll(async () => {
-  await mirror[Symbol.asyncDispose]()
 })
 
 const restrict = (role: string, companies: readonly string[]): Promise<void> =>

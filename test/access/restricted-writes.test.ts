@@ -1,14 +1,14 @@
 // What a role that is restricted to companies may queue, and which changes it sees.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { grantCompanies } from '../../src/serve/access/company-access.ts'
-import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { shared } from '../helpers/shared.ts'
 
 const role = `shop_${Math.random().toString(36).slice(2, 8)}`
 
-let mirror: Mirror
+const mirror = shared(openMirror)
 beforeAll(async () => {
-  mirror = await openMirror()
   await mirror.write({
     tables: [
       tableOf('resources', 1, [
@@ -25,7 +25,6 @@ beforeAll(async () => {
   await mirror.all('update mirror.rentals set company_id = id / 10 where id < 30')
   await mirror.all(`create role ${role} nologin in role boat_mirror_enqueue`)
 })
-afterAll(() => mirror[Symbol.asyncDispose]())
 
 /** Statements of the role in one transaction, which is rolled back unless it is kept; what the last one answers, or its SQLSTATE. */
 async function asRole(statements: readonly string[], keep = false): Promise<unknown> {

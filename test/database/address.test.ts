@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { describe, expect, inject, it, vi } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
 import { readConfig } from '../../src/config.ts'
 import { openDatabase } from '../../src/database/database.ts'
@@ -12,14 +12,11 @@ import { withTls } from '../../src/database/tls.ts'
 import type { BoatMirrorError } from '../../src/errors.ts'
 import { streamProblems } from '../../src/jobs/schedule.ts'
 import { recordingLog } from '../api/recording-log.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
 import { quiet } from '../helpers/rows.ts'
+import { shared } from '../helpers/shared.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: false })
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = shared(() => createTestDatabase({ migrated: false }))
 
 const part = fc.constantFrom('', 'db', 'a%20b', 'a b', '%', '%ff', 'ü', 'a@b', "o'b", '100%25')
 const parameter = fc.constantFrom(

@@ -1,18 +1,17 @@
 // Texts into Postgres as we write them ourselves: COPY in its text format, and arrays as one parameter.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { copyFields, copyRows, copyText } from '../../src/database/copy.ts'
 import { textArray } from '../../src/database/sql.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { type Mirror, openMirror } from '../helpers/rows.ts'
+import { openMirror } from '../helpers/rows.ts'
+import { shared } from '../helpers/shared.ts'
 
-let mirror: Mirror
+const mirror = shared(openMirror)
 beforeAll(async () => {
-  mirror = await openMirror()
   await mirror.all('create table public.texts (n int, a text, b text)')
 })
-afterAll(() => mirror[Symbol.asyncDispose]())
 beforeEach(() => mirror.all('truncate public.texts'))
 
 /** What Postgres can hold: everything but NUL and halves of surrogate pairs. */

@@ -2,20 +2,19 @@
 
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { beforeAll, describe, expect, inject, it } from 'vitest'
 import { openDatabase, withStatementTimeout } from '../../src/database/database.ts'
 import { translateDatabaseError } from '../../src/database/sql-states.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { withDatabase } from '../helpers/addresses.ts'
-import { type Mirror, openMirror, quiet } from '../helpers/rows.ts'
+import { openMirror, quiet } from '../helpers/rows.ts'
+import { shared } from '../helpers/shared.ts'
 
-let mirror: Mirror
+const mirror = shared(openMirror)
 beforeAll(async () => {
-  mirror = await openMirror()
   await mirror.db.pool.query('create table public.numbers (id int primary key, value int not null)')
   await mirror.db.pool.query('insert into public.numbers values (1, 0), (2, 0)')
 })
-afterAll(() => mirror[Symbol.asyncDispose]())
 
 /** What a query on another address fails with, as a person sees it. */
 async function failureAt(url: string): Promise<unknown> {

@@ -2,18 +2,14 @@
 
 import { once } from 'node:events'
 import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { listen } from '../../src/database/listen.ts'
 import { createLogger } from '../../src/log.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
 import { isQuick } from '../helpers/extent.ts'
+import { shared } from '../helpers/shared.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: false })
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = shared(() => createTestDatabase({ migrated: false }))
 
 /** Listens, and hands out what is heard one by one. */
 function startListening(url: string, probeMs = 10_000) {

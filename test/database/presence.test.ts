@@ -1,15 +1,12 @@
 // The heartbeats of workers: what they do, and when they count as silent and are deleted.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { listWorkers, noteWorker, startWorkerPresence } from '../../src/database/presence.ts'
 import { createLogger } from '../../src/log.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { shared } from '../helpers/shared.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = shared(createTestDatabase)
 beforeEach(() => database.pool.query('delete from sync.workers'))
 
 it('a worker is on the list while it lives', async () => {

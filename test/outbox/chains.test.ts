@@ -159,15 +159,6 @@ describe('changes of one record', () => {
     }
   })
 
-  it('go on after one that was refused', async () => {
-    const rentalId = rig.planner.rental()
-    rig.once('PUT /v3/rentals/{rentalId}', refusal)
-    const first = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/refused' })
-    const second = await rig.queue('rental.update', { rentalId }, { contractLink: 'https://example.com/taken' })
-    await rig.push()
-    expect(await rig.statuses([first, second])).toEqual(['failed', 'done'])
-  })
-
   it('of other records do not wait while an answer is slow', async () => {
     const [slow, quick] = [rig.planner.rental(), rig.planner.rental()]
     const op = 'PUT /v3/rentals/{rentalId}'

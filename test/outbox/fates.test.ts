@@ -355,18 +355,3 @@ describe('a person who is gone', () => {
     for (const { everything } of rows) expect(everything).not.toMatch(/forgotten/i)
   })
 })
-
-describe('a person decides', () => {
-  it('to cancel and to retry, in states where that means something', async () => {
-    const rentalId = rig.planner.rental()
-    const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/canceled' })
-    await rig.decide('cancel', id)
-    await rig.push()
-    expect(await rig.change(id)).toMatchObject({ status: 'canceled', attempts: 0 })
-    await rig.decide('retry', id)
-    await rig.push()
-    await expect(rig.decide('retry', id)).rejects.toThrow('is done; only')
-    await expect(rig.decide('cancel', id)).rejects.toThrow('is done; only')
-    await expect(rig.decide('retry', '999999')).rejects.toMatchObject({ code: 'NOT_FOUND' })
-  })
-})

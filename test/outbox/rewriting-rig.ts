@@ -1,16 +1,11 @@
 // A pusher between a real database and an API that rewrites, shows late and loses answers; time passes when a test says so.
 
-import { parseJson } from '../../src/api/wire/json.ts'
-import { streamNamed } from '../../src/catalog/catalog.ts'
-import { type Database, openDatabase } from '../../src/database/database.ts'
-import { createLogger } from '../../src/log.ts'
-import { applyWrites } from '../../src/mirror/writer.ts'
+import type { Database } from '../../src/database/database.ts'
 import { canProgress } from '../../src/outbox/claim.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
-import { projectRecord } from '../../src/sync/records/project.ts'
-import { createTestDatabase } from '../helpers/database.ts'
+import { openOutbox } from './open-outbox.ts'
 import { type RewritingApi, startRewritingApi } from './rewriting-api.ts'
-import { contextFor } from './rig.ts'
+import { contextFor, mirrorRecords } from './rig.ts'
 
 /** A change that has come to its end. */
 export type Ended = {
@@ -37,13 +32,8 @@ export type RewritingRig = AsyncDisposable & {
 export const slotAt = (resourceId: string, departure: string) => ({ resourceId, slotId: `${resourceId}|${departure}` })
 
 export async function openRewritingRig(): Promise<RewritingRig> {
-  const testDatabase = await createTestDatabase()
-  const database = openDatabase({
-    url: testDatabase.url,
-    applicationName: 'outbox test',
-    max: 12,
-    log: createLogger('silent'),
-  })
+  const outbox = await openOutbox()
+  const database = outbox.opened
   const api = await startRewritingApi()
   // Nothing but the passing of time, which tests decide about, ends a wait.
   let passedMs = 0
@@ -55,11 +45,7 @@ export async function openRewritingRig(): Promise<RewritingRig> {
   return {
     database,
     api,
-    queue: async (operation, target, body) => {
-      const asked = [operation, JSON.stringify(target), JSON.stringify(body)]
-      const { rows } = await database.pool.query<{ id: string }>('select outbox.enqueue($1, $2, $3) as id', asked)
-      return String(rows[0]?.id)
-    },
+    queue: async (operation, target, body) => String(await outbox.queue(operation, target, body)),
     push: async (passes) => {
       do {
         await pusher.runOnce(AbortSignal.timeout(100_000))
@@ -77,28 +63,24 @@ export async function openRewritingRig(): Promise<RewritingRig> {
       )
       return rows
     },
-    mirrorSlots: async (slots) => {
-      const stream = streamNamed('resource_slots')
-      const rows = slots.map(({ resourceId, slotId }) => {
-        const record = { id: slotId, departureDatetime: slotId.split('|')[1] }
-        const request = { resource_id: resourceId, date: '2026-07-14', duration: 'DAYS,1' }
-        const projected = projectRecord(stream, parseJson(JSON.stringify(record)).value, request, 'UTC')
-        if (!projected.ok) throw new Error(projected.reason)
-        return projected.row
-      })
-      const write = { stream, source: 'GET /v3', readAt: new Date(), rows, mode: 'record' } as const
-      await database.transaction((client) => applyWrites(client, { tables: [write] }))
-    },
+    mirrorSlots: (slots) =>
+      mirrorRecords(
+        database,
+        'resource_slots',
+        slots.map(({ resourceId, slotId }) => ({
+          key: { resource_id: resourceId, date: '2026-07-14', duration: 'DAYS,1' },
+          record: { id: slotId, departureDatetime: slotId.split('|')[1] },
+        })),
+      ),
     clear: async () => {
       api.clear()
-      await database.pool.query('truncate outbox.queue, outbox.dependencies restart identity')
+      await outbox.empty()
     },
     [Symbol.asyncDispose]: async () => {
       await pusher.close()
       await close()
-      await database.close()
       await api[Symbol.asyncDispose]()
-      await testDatabase[Symbol.asyncDispose]()
+      await outbox[Symbol.asyncDispose]()
     },
   }
 }

@@ -23,7 +23,7 @@ import { type ChangeDecision, carryOutDecision, decideChange } from '../../src/o
 import { type ChangeInfo, findChange } from '../../src/outbox/inspect.ts'
 import { createPusher, type Pusher } from '../../src/outbox/pusher.ts'
 import { createShowDelay } from '../../src/outbox/show-delay.ts'
-import { openPrivacy } from '../../src/privacy/privacy.ts'
+import { openPrivacy, type Privacy } from '../../src/privacy/privacy.ts'
 import type { PrivacySettings } from '../../src/privacy/rules.ts'
 import { claimPrivacy } from '../../src/privacy/stored.ts'
 import { projectRecord } from '../../src/sync/records/project.ts'
@@ -203,16 +203,9 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
         .filter((request) => path === undefined || request.path === path)
         .map((request) => ({ ...request, body: typeof request.body === 'string' ? JSON.parse(request.body) : null })),
     mirror: async (name, key) => {
-      const stream = streamNamed(name)
       const record = truth(name, key)
       if (record === undefined) throw new Error(`There is no ${name} ${JSON.stringify(key)}.`)
-      const request = Object.fromEntries(Object.entries(key).map(([column, value]) => [column, String(value)]))
-      const received = parseJson(JSON.stringify(record)).value
-      const kept = privacy?.protect(stream, received) ?? received
-      const projected = projectRecord(stream, kept, request, 'UTC')
-      if (!projected.ok) throw new Error(projected.reason)
-      const write = { stream, source: 'GET /v3', readAt: new Date(), rows: [projected.row], mode: 'record' } as const
-      await database.transaction((client) => applyWrites(client, { tables: [write] }))
+      await mirrorRecords(database, name, [{ key, record }], privacy)
     },
     [Symbol.asyncDispose]: async () => {
       await pusher.close()
@@ -223,4 +216,25 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
       await own?.[Symbol.asyncDispose]()
     },
   }
+}
+
+type Keyed = { readonly key: Readonly<Record<string, string | number | null>>; readonly record: object }
+
+/** Puts records into the mirror, as a sync would that has just read them. */
+export async function mirrorRecords(
+  database: Pick<Database, 'transaction'>,
+  name: string,
+  records: readonly Keyed[],
+  privacy?: Privacy,
+): Promise<void> {
+  const stream = streamNamed(name)
+  const rows = records.map(({ key, record }) => {
+    const request = Object.fromEntries(Object.entries(key).map(([column, value]) => [column, String(value)]))
+    const received = parseJson(JSON.stringify(record)).value
+    const projected = projectRecord(stream, privacy?.protect(stream, received) ?? received, request, 'UTC')
+    if (!projected.ok) throw new Error(projected.reason)
+    return projected.row
+  })
+  const write = { stream, source: 'GET /v3', readAt: new Date(), rows, mode: 'record' } as const
+  await database.transaction((client) => applyWrites(client, { tables: [write] }))
 }
