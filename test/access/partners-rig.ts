@@ -1,6 +1,7 @@
 // A mirror whose partners are created, renamed, dropped and restored with it.
 
 import type { QueryResultRow } from 'pg'
+import { asRole, stateOf } from '../helpers/roles.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 export type Partners = AsyncDisposable & {
@@ -43,21 +44,8 @@ export async function openPartners(): Promise<Partners> {
     create,
     rename: (name, to) => mirror.all(`alter role ${role(name)} rename to ${role(to)}`),
     drop: (name) => mirror.all(`drop role ${role(name)}`),
-    as: async (name, sql, values) => {
-      const client = await mirror.db.pool.connect()
-      try {
-        await client.query('begin')
-        await client.query(`set local role ${role(name)}`)
-        const { rows } = await client.query(sql, values)
-        await client.query('commit')
-        return rows
-      } catch (error) {
-        await client.query('rollback')
-        return String((error as { code?: string }).code)
-      } finally {
-        client.release()
-      }
-    },
+    as: (name, sql, values) =>
+      asRole(mirror.db.pool, role(name), async (client) => (await client.query(sql, values)).rows).catch(stateOf),
     notice: () => mirror.all('select outbox.notice_history()'),
     restore: async (names) => {
       await dropAll()

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { goneRoles } from '../../src/inspect/feed.ts'
 import { grantCompanies, listCompanyGrants, revokeCompanies } from '../../src/serve/access/company-access.ts'
 import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
+import { asRole } from '../helpers/roles.ts'
 import { feedSettled } from '../helpers/rows.ts'
 import { openPartners, type Partners } from './partners-rig.ts'
 
@@ -265,17 +266,12 @@ describe('the role of a token', () => {
     )
     const { role } = created
     const state = async () => JSON.parse((await cli.run(['access', 'token', 'list', '--json'])).stdout)[0]
-    const count = async (name: string) => {
-      const client = await partners.mirror.db.pool.connect()
-      try {
-        await client.query('begin')
-        await client.query(`set local role ${name}`)
-        return (await client.query('select id from mirror.rentals')).rowCount
-      } finally {
-        await client.query('rollback')
-        client.release()
-      }
-    }
+    const count = (name: string) =>
+      asRole(
+        partners.mirror.db.pool,
+        name,
+        async (client) => (await client.query('select id from mirror.rentals')).rowCount,
+      )
     expect(await count(role)).toBe(1)
     await partners.mirror.all(`alter role ${role} rename to ${role}_new`)
     expect(await count(`${role}_new`)).toBe(1)

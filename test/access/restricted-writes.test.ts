@@ -2,6 +2,7 @@
 
 import { beforeAll, describe, expect, it } from 'vitest'
 import { grantCompanies } from '../../src/serve/access/company-access.ts'
+import { asRole, stateOf } from '../helpers/roles.ts'
 import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 import { shared } from '../helpers/shared.ts'
 
@@ -27,22 +28,17 @@ beforeAll(async () => {
 })
 
 /** Statements of the role in one transaction, which is rolled back unless it is kept; what the last one answers, or its SQLSTATE. */
-async function asRole(statements: readonly string[], keep = false): Promise<unknown> {
-  const client = await mirror.db.pool.connect()
-  try {
-    await client.query('begin')
-    await client.query(`set local role ${role}`)
-    let rows: unknown[] = []
-    for (const statement of statements) rows = (await client.query(statement)).rows
-    await client.query(keep ? 'commit' : 'rollback')
-    return rows
-  } catch (error) {
-    await client.query('rollback')
-    return (error as { code?: string }).code
-  } finally {
-    client.release()
-  }
-}
+const asShop = (statements: readonly string[], keep = false): Promise<unknown> =>
+  asRole(
+    mirror.db.pool,
+    role,
+    async (client) => {
+      let rows: unknown[] = []
+      for (const statement of statements) rows = (await client.query(statement)).rows
+      return rows
+    },
+    keep ? 'commit' : 'rollback',
+  ).catch(stateOf)
 
 const enqueue = (operation: string, target: object, body: object = {}): string =>
   `select outbox.enqueue('${operation}', '${JSON.stringify(target)}', '${JSON.stringify(body)}') as id`
@@ -68,7 +64,7 @@ describe('a role that is restricted to companies', () => {
   ]
   for (const [name, statement, answer] of cases)
     it(name, async () => {
-      const answered = await asRole([statement])
+      const answered = await asShop([statement])
       if (answer === 'queued') expect(answered).toHaveLength(1)
       else expect(answered).toBe(answer)
     })
@@ -82,17 +78,17 @@ describe('a role that is restricted to companies', () => {
       enqueue('user.update', { userId: { change: 1001 } }, { lastName: 'Lovelace' }),
       'select id from outbox.changes where id between 1001 and 1004',
     ]
-    expect(await asRole(booking)).toHaveLength(4)
+    expect(await asShop(booking)).toHaveLength(4)
   })
 })
 
 it('changes that a role queued for other companies before it was restricted are hidden, and not to be built on', async () => {
   await mirror.all('delete from company_access.grants')
-  const queued = (await asRole([payment(20), rental('other')], true)) as { id: string }[]
-  await asRole([payment(10)], true)
+  const queued = (await asShop([payment(20), rental('other')], true)) as { id: string }[]
+  await asShop([payment(10)], true)
   await mirror.db.transaction((client) => grantCompanies(client, role, ['1']))
-  const seen = (await asRole(['select aggregate from outbox.changes'])) as { aggregate: string }[]
+  const seen = (await asShop(['select aggregate from outbox.changes'])) as { aggregate: string }[]
   expect(seen.map(({ aggregate }) => aggregate)).toEqual(['rental:10'])
   const onTop = enqueue('rental_payment.add', { rentalId: { change: Number(queued[0]?.id) } }, { price: 1 })
-  expect(await asRole([onTop])).toBe('42501')
+  expect(await asShop([onTop])).toBe('42501')
 })

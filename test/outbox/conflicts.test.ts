@@ -1,6 +1,7 @@
 // Read, merge, write, verify: two partners, the API's own changes, and what a person decides.
 
 import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { asRole } from '../helpers/roles.ts'
 import { createRig, sharedRig } from './rig.ts'
 
 const rig = sharedRig()
@@ -23,22 +24,12 @@ const truth = () => rig.truth('rentals', { id: rentalId })
 
 /** Enqueues as a role of its own. */
 async function updateAs(role: string, body: object): Promise<string> {
-  const client = await rig.database.pool.connect()
-  try {
-    await client.query(
-      `do $$ begin create role ${role} in role boat_mirror_enqueue; exception when duplicate_object then null; end $$`,
-    )
-    await client.query(`set role ${role}`)
-    const { rows } = await client.query('select outbox.enqueue($1, $2, $3) as id', [
-      'rental.update',
-      { rentalId },
-      body,
-    ])
-    return String(rows[0].id)
-  } finally {
-    await client.query('reset role')
-    client.release()
-  }
+  const { pool } = rig.database
+  await pool.query(
+    `do $$ begin create role ${role} in role boat_mirror_enqueue; exception when duplicate_object then null; end $$`,
+  )
+  const sql = `select outbox.enqueue('rental.update', $1, $2) as id`
+  return await asRole(pool, role, async (client) => String((await client.query(sql, [{ rentalId }, body])).rows[0].id))
 }
 
 describe('an update whose author looked at nothing (base: null)', () => {

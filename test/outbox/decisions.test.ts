@@ -20,6 +20,7 @@ import { advance } from '../../src/sync/advance.ts'
 import { decideStream } from '../../src/sync/decisions.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { runsOf } from '../helpers/extent.ts'
+import { asRole, stateOf } from '../helpers/roles.ts'
 import { contextFor } from './rig.ts'
 
 const log = createLogger('silent')
@@ -54,20 +55,11 @@ beforeEach(() =>
 )
 
 /** A statement as a role; what the first row answers, or the SQLSTATE of its refusal. */
-async function as(role: string, statement: string, values: readonly unknown[] = []): Promise<unknown> {
-  const client = await test.pool.connect()
-  try {
-    await client.query(`begin; set local role ${role}`)
+const as = (role: string, statement: string, values: readonly unknown[] = []): Promise<unknown> =>
+  asRole(test.pool, role, async (client) => {
     const { rows } = await client.query(statement, [...values])
-    await client.query('commit')
     return Object.values((rows[0] ?? {}) as object)[0]
-  } catch (error) {
-    await client.query('rollback')
-    return (error as { code?: string }).code
-  } finally {
-    client.release()
-  }
-}
+  }).catch(stateOf)
 
 const one = async <T>(statement: string, values: readonly unknown[] = []): Promise<T> =>
   Object.values((await test.pool.query(statement, [...values])).rows[0] as object)[0] as T

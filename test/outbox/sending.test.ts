@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { freePermit, type Limiter, unlimited } from '../../src/api/admission/rate-limit.ts'
 import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
+import { asRole } from '../helpers/roles.ts'
 import { newPayment } from './plans.ts'
 import { sharedRig } from './rig.ts'
 
@@ -18,18 +19,11 @@ const sql = (text: string, values: unknown[] = []) => rig.database.pool.query(te
 const orderLink = 'https://example.com/sent'
 
 /** Queues as the partner. */
-async function queueAsPartner(operation: string, target: object, body: object, options: object = {}): Promise<string> {
-  const client = await rig.database.pool.connect()
-  try {
-    await client.query(`begin; set local role ${partner}`)
-    const asked = [operation, ...[target, body, options].map((each) => JSON.stringify(each))]
-    const { rows } = await client.query<{ id: string }>('select outbox.enqueue($1, $2, $3, $4) as id', asked)
-    await client.query('commit')
-    return String(rows[0]?.id)
-  } finally {
-    client.release(true)
-  }
-}
+const queueAsPartner = (operation: string, target: object, body: object): Promise<string> =>
+  asRole(rig.database.pool, partner, async (client) => {
+    const asked = [operation, JSON.stringify(target), JSON.stringify(body)]
+    return String((await client.query('select outbox.enqueue($1, $2, $3) as id', asked)).rows[0]?.id)
+  })
 
 const hour = 3_600_000
 const soon = (): string => new Date(Date.now() + hour / 2).toISOString()

@@ -1,11 +1,11 @@
 // Many partners on one outbox: whose change is next, and how many of them a role may have open.
 
 import { randomUUID } from 'node:crypto'
-import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { claimChanges, releaseChange } from '../../src/outbox/claim.ts'
 import { markDispatched } from '../../src/outbox/dispatch.ts'
 import { saveOutboxLimit } from '../../src/outbox/inspect.ts'
+import { asRole } from '../helpers/roles.ts'
 import { sharedOutbox } from './open-outbox.ts'
 
 const outbox = sharedOutbox()
@@ -22,26 +22,10 @@ afterAll(async () => {
 beforeEach(() => outbox.empty())
 afterEach(() => saveOutboxLimit(outbox.database.pool, null))
 
-/** Runs as a role, in one transaction that is committed. */
-async function as<T>(role: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await outbox.database.pool.connect()
-  try {
-    await client.query(`begin; set local role ${role}`)
-    const result = await work(client)
-    await client.query('commit')
-    return result
-  } catch (error) {
-    await client.query('rollback')
-    throw error
-  } finally {
-    client.release()
-  }
-}
-
 /** A role queues changes of rentals that nobody else has. */
 let rental = 1
 const queue = (role: string, count: number): Promise<readonly number[]> =>
-  as(role, async (client) => {
+  asRole(outbox.database.pool, role, async (client) => {
     const ids: number[] = []
     for (let i = 0; i < count; i++)
       ids.push(await outbox.queue('rental.update', { rentalId: rental++ }, { referenceId: 'x' }, {}, client))
@@ -158,7 +142,7 @@ describe('OUTBOX_LIMIT', () => {
   it('gives the same change for the same reference, though no other would be taken', async () => {
     await saveOutboxLimit(outbox.database.pool, 1)
     const again = (): Promise<number> =>
-      as(ann, (client) =>
+      asRole(outbox.database.pool, ann, (client) =>
         outbox.queue('rental.update', { rentalId: 1 }, { referenceId: 'x' }, { reference: 'r-1' }, client),
       )
     expect(await again()).toBe(await again())
