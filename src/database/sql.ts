@@ -43,6 +43,10 @@ export const inMs = (ms: number): RawBuilder<Date> => sql`clock_timestamp() + ${
 export const durably = `(select case current_setting('synchronous_commit')
   when 'off' then set_config('synchronous_commit', 'local', true) else '' end) is not null`
 
+/** Rows as arrays of their columns, for `unnest`. */
+export const columnsOf = <T>(rows: readonly (readonly T[])[], count: number): T[][] =>
+  Array.from({ length: count }, (_, column) => rows.map((row) => row[column] as T))
+
 /** A text as a SQL literal. */
 export const literal = (text: string): string => pg.escapeLiteral(text)
 

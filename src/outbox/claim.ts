@@ -5,6 +5,7 @@ import { deadlineIn } from '../clock.ts'
 import type { Quota } from '../config.ts'
 import { claiming, isFree, leaseLost } from '../database/leases.ts'
 import { durably, inMs, on, type Queryable } from '../database/sql.ts'
+import { isUniqueViolation } from '../database/sql-states.ts'
 import { type BoatMirrorError, messageOf } from '../errors.ts'
 import { processLife } from '../service.ts'
 import { isChangeDecisionOpen } from '../sync/decisions.ts'
@@ -70,7 +71,6 @@ const claimSql = `
 
 const claimAttempts = 2
 const claimRounds = 20 // of changes that wait for the quota: the lock is not held for ever
-const uniqueViolation = '23505' // another pusher took a change of the same aggregate at the same moment
 
 /**
  * Claims up to `most` due changes of different aggregates. Changes with an unknown outcome and of pending rentals come first. Then
@@ -92,7 +92,7 @@ export async function claimChanges(
       const { rows } = await db.query<ChangeRow & { place: string }>(claimSql, [owner, lease, most, servedLast])
       return rows.sort((a, b) => Number(a.place) - Number(b.place)).map(({ place: _, ...row }) => toChange(row))
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === uniqueViolation)) throw error
+      if (!isUniqueViolation(error)) throw error // another pusher took a change of the same aggregate at the same moment
     }
   }
   return []

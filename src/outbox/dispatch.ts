@@ -2,7 +2,7 @@
 
 import { asRead, type JsonObject } from '../api/wire/json.ts'
 import { keyText } from '../catalog/keys.ts'
-import { durably, type Queryable } from '../database/sql.ts'
+import { columnsOf, durably, type Queryable } from '../database/sql.ts'
 import type { Privacy } from '../privacy/privacy.ts'
 import { type Change, storedEvidence } from './change.ts'
 import { changeLost } from './claim.ts'
@@ -59,8 +59,8 @@ async function mark(
       sent.warnings.join(' ') || null,
     ]
   })
-  const columns = Array.from({ length: 6 }, (_, column) => rows.map((row) => row[column]))
-  const marked = await db.query<{ id: string; sent_at: Date }>(markSql, [...columns, privacy?.generation() ?? null])
+  const values = [...columnsOf(rows, 6), privacy?.generation() ?? null]
+  const marked = await db.query<{ id: string; sent_at: Date }>(markSql, values)
   return new Map(marked.rows.map(({ id, sent_at }) => [id, sent_at]))
 }
 

@@ -6,7 +6,7 @@ import type { PoolClient } from 'pg'
 import { keyText } from '../catalog/keys.ts'
 import { sleep } from '../clock.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
-import { durably, inMs, now, on } from '../database/sql.ts'
+import { columnsOf, durably, inMs, now, on } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { notingDone } from '../mirror/kept-counts.ts'
 import { doubtDetails } from '../mirror/records.ts'
@@ -67,8 +67,7 @@ async function writeDone(client: PoolClient, settled: readonly DoneChange[]): Pr
     jsonParameter(done.leftBehind),
     done.warnings.join(' ') || null,
   ])
-  const columns = Array.from({ length: 8 }, (_, column) => rows.map((row) => row[column]))
-  const written = await client.query<{ id: string }>(writeDoneSql, columns)
+  const written = await client.query<{ id: string }>(writeDoneSql, columnsOf(rows, 8))
   const lost = settled.find(({ change }) => !written.rows.some(({ id }) => id === change.id))
   if (lost !== undefined) throw changeLost(lost.change)
 }
@@ -112,34 +111,20 @@ const byKey = (a: { readonly key: string | null }, b: { readonly key: string | n
 async function followUp(client: PoolClient, settled: readonly DoneChange[]): Promise<void> {
   const all = settled
     .map((each) => {
-      const { write } = each.change
-      const { rootId, rentalStatus } = each.done
-      const key = rootId === null ? null : keyText([rootId])
-      return {
-        id: each.change.id,
-        aggregate: aggregateOf(each),
-        below: write.stream,
-        root: rootOf(write).stream.name,
-        key,
-        rentalStatus,
-      }
+      const { change, done } = each
+      const root = rootOf(change.write).stream.name
+      return { each, below: change.write.stream, root, key: done.rootId === null ? null : keyText([done.rootId]) }
     })
     .sort(byKey)
   await doubtDetails(
     client,
     all.flatMap(({ below, root, key }) => (key === null || below === root ? [] : [{ stream: below, key }])),
   )
+  const rows = all.map(({ each, root, key }) => [each.change.id, aggregateOf(each), root, key, each.done.rentalStatus])
   await client.query(
     `select outbox.after_done(s.id, s.aggregate, s.root, s.key, s.status, $6)
      from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) as s (id, aggregate, root, key, status)`,
-    [
-      all.map(({ id }) => id),
-      all.map(({ aggregate }) => aggregate),
-      all.map(({ root }) => root),
-      all.map(({ key }) => key),
-      all.map(({ rentalStatus }) => rentalStatus),
-      pendingRentalMs,
-    ],
+    [...columnsOf(rows, 5), pendingRentalMs],
   )
 }
 

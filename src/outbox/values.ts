@@ -85,7 +85,7 @@ function sameMembers(field: BodyField, a: JsonObject, b: JsonObject): boolean {
   return naming.every((member) => sameValue(member, a[member.name], b[member.name]))
 }
 
-const namesOf = (fields: readonly BodyField[]): readonly string[] => fields.map((field) => field.name)
+export const namesOf = (fields: readonly BodyField[]): readonly string[] => fields.map((field) => field.name)
 
 /**
  * Characters that the mirror shows as U+FFFD because Postgres can't store them (NUL, halves of surrogate pairs) or because
@@ -133,13 +133,15 @@ export const garbledMessage = (names: readonly string[]): string =>
   `Nothing was sent: ${names.join(', ')} has U+FFFD, which replaces a character that the mirror cannot store. ` +
   'Cancel this change and queue one with the full text.'
 
+/** A warning about fields, or none. */
+export const about = (what: string, names: readonly string[]): readonly string[] =>
+  names.length === 0 ? [] : [`${what}: ${names.join(', ')}.`]
+
 /** Warnings about a change that is sent anyway. `applied`: its fields that are sent. */
-export function unseenWarnings({ echoed, replaced }: Unseen, applied: Readonly<JsonObject>): readonly string[] {
-  const sent = replaced.filter((name) => Object.hasOwn(applied, name))
-  return [
-    ...(echoed.length === 0
-      ? []
-      : [`Left as received, because the mirror cannot show all of it: ${echoed.join(', ')}.`]),
-    ...(sent.length === 0 ? [] : [`Replaced, although the mirror could not show all of it: ${sent.join(', ')}.`]),
-  ]
-}
+export const unseenWarnings = ({ echoed, replaced }: Unseen, applied: Readonly<JsonObject>): readonly string[] => [
+  ...about('Left as received, because the mirror cannot show all of it', echoed),
+  ...about(
+    'Replaced, although the mirror could not show all of it',
+    replaced.filter((name) => Object.hasOwn(applied, name)),
+  ),
+]

@@ -3,9 +3,19 @@
 import { get } from '../../api/wire/json.ts'
 import { embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
 import { readRecord, readRoot } from '../reads.ts'
-import { readValue, sameValue } from '../values.ts'
+import { about, namesOf, readValue, sameValue } from '../values.ts'
 import type { Kind } from './kind.ts'
-import { answered, asSent, doneWith, notTaken, one, preparedCreation, readAfter, unverified } from './shared.ts'
+import {
+  answered,
+  asSent,
+  doneWith,
+  notTaken,
+  one,
+  preparedCreation,
+  readAfter,
+  unclear,
+  unverified,
+} from './shared.ts'
 
 export const assignment: Kind = {
   prepare: async ({ change }, given) => preparedCreation(change.write, given, {}),
@@ -18,7 +28,7 @@ export const assignment: Kind = {
     if (write.body.some((field) => readValue(field, seen.record) !== null)) return asSent(write, body, seen, timeZone)
     const person = embeddedPerson(streamNamed(write.stream))
     if ((get(seen.record, person?.path ?? '') ?? null) === null) return notTaken
-    return { kind: 'unclear', why: 'the rental has a user without an id.', candidates: [seen.record] }
+    return unclear('the rental has a user without an id.', [seen])
   },
 
   async finish(delivery, sent, effect) {
@@ -27,8 +37,7 @@ export const assignment: Kind = {
     const rental = (await readAfter(assignment, delivery, sent, effect)) ?? null
     if (rental !== null && 'kind' in rental) return rental
     const ignored = write.body.filter((field) => !sameValue(field, body[field.name], readValue(field, rental?.record)))
-    const names = ignored.map(({ name }) => name).join(', ')
-    const warning = rental === null ? [unverified] : names === '' ? [] : [`Not accepted by the API: ${names}.`]
+    const warning = rental === null ? [unverified] : about('Not accepted by the API', namesOf(ignored))
     return {
       ...doneWith(delivery, { ...sent, warnings: [...sent.warnings, ...warning] }, { ...effect, seen: rental }),
       // Later reads of the rental that do not show the user yet are known by it.

@@ -6,7 +6,7 @@ import { normalText } from '../likeness.ts'
 import { idsOf, type LookUp, type Params, readCollection, readFiltered, readRecord } from '../reads.ts'
 import type { Delivery, Kind } from './kind.ts'
 import { byIdentity, inFull, ownAmong, theNewOne } from './new-record.ts'
-import { finishMaking, goneOrAwaited, preparedCreation } from './shared.ts'
+import { finishMaking, goneOrAwaited, preparedCreation, unclear } from './shared.ts'
 
 export const addition: Kind = {
   makesRecord: true,
@@ -67,8 +67,7 @@ export const userCreation: Kind = {
   },
 
   decide(write, sent, found, timeZone) {
-    const why = 'The change has neither e-mail nor name, so the user cannot be found.'
-    if (found === null) return { kind: 'unclear', why, candidates: [] }
+    if (found === null) return unclear('The change has neither e-mail nor name, so the user cannot be found.', [])
     const showsAll = sent.evidence.partial !== true
     return theNewOne(found, sent, { ...byIdentity(write, sent, timeZone), what: 'users', showsAll })
   },

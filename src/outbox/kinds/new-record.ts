@@ -9,7 +9,7 @@ import { type Likeness, leastAlike, likeness } from '../likeness.ts'
 import { readRecord, rootOf, type Seen, singleRead } from '../reads.ts'
 import { shownValue } from '../values.ts'
 import type { Delivery, Sent, Verdict } from './kind.ts'
-import { notTaken, took } from './shared.ts'
+import { notTaken, took, unclear } from './shared.ts'
 
 const idOf = (record: Json): string | undefined => textOf(get(record, 'id'))
 
@@ -64,7 +64,8 @@ type Question = Comparison & {
   readonly showsAll: boolean
 }
 
-const idsIn = (records: readonly Json[]): string => records.map((record) => idOf(record) ?? 'one without id').join(', ')
+const idsIn = (records: readonly Seen[]): string =>
+  records.map(({ record }) => idOf(record) ?? 'one without id').join(', ')
 
 /**
  * The verdict. One new record that fits is the one: in full, or where none fits in full, cut off. If several fit, an
@@ -77,33 +78,19 @@ export function theNewOne(found: readonly Seen[], sent: Sent, question: Question
   const fitting = (as: Likeness): readonly Seen[] => withId.filter(({ record }) => likenessOf(record) === as)
   const same = fitting('same')
   const best = same.length > 0 ? same : fitting('cut')
-  const [first] = best
-  if (first !== undefined && best.length === 1 && sent.evidence.unread) {
-    const why = `${idsIn([first.record])} could be the result, or was there before the mirror had read these records.`
-    return { kind: 'unclear', why, candidates: [first.record] }
-  }
-  if (first !== undefined && best.length === 1) return first.claimedBy === undefined ? took(first) : claimed(first)
-  if (first !== undefined) {
-    const candidates = best.map(({ record }) => record)
-    const why = `${candidates.length} ${what} could be the result: ${idsIn(candidates)}.`
-    return { kind: 'unclear', why, candidates }
-  }
-  if (open.length > 0) {
-    const candidates = open.map(({ record }) => record)
-    const why = `none of the ${what} matches what was sent, but the API may have rewritten it. Candidates: ${idsIn(candidates)}.`
-    return { kind: 'unclear', why, candidates, mayClear: true }
-  }
+  const [first, ...others] = best
+  const could = `${idsIn(best)} could be the result`
+  if (others.length > 0) return unclear(`${best.length} ${what} could be the result: ${idsIn(best)}.`, best)
+  if (first !== undefined && sent.evidence.unread)
+    return unclear(`${could}, or was there before the mirror had read these records.`, best)
+  if (first?.claimedBy !== undefined)
+    return unclear(`${could} of this change, or of change ${first.claimedBy}, whose outcome is unknown.`, best, true)
+  if (first !== undefined) return took(first)
+  const rewritten = `none of the ${what} matches what was sent, but the API may have rewritten it. Candidates: ${idsIn(open)}.`
+  if (open.length > 0) return unclear(rewritten, open, true)
   if (showsAll) return notTaken
-  const why = `the API shows only a part of its ${what}, and the result is not among them.`
-  return { kind: 'unclear', why, candidates: [], mayClear: true }
+  return unclear(`the API shows only a part of its ${what}, and the result is not among them.`, [], true)
 }
-
-const claimed = ({ record, claimedBy }: Seen): Verdict => ({
-  kind: 'unclear',
-  why: `${idsIn([record])} could be the result of this change, or of change ${claimedBy}, whose outcome is unknown.`,
-  candidates: [record],
-  mayClear: true,
-})
 
 /** More new records than this are not read one by one. */
 const readsAtMost = 5

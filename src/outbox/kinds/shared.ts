@@ -21,6 +21,11 @@ export const unverified = 'Not read back: the API did not answer.'
 
 export const notTaken: Verdict = { kind: 'not' }
 export const took = (seen: Seen | null): Verdict => ({ kind: 'took', seen })
+/** An operator decides. `mayClear`: the API may still show what it made. */
+export const unclear = (why: string, among: readonly Seen[], mayClear = false): Verdict => ({
+  ...{ kind: 'unclear', why, candidates: among.map(({ record }) => record) },
+  ...(mayClear && { mayClear }),
+})
 export const one = (seen: Seen | null): Found => (seen === null ? [] : [seen])
 
 /** Prepares a change with the results of those that it refers to; the outcome where one has none. */

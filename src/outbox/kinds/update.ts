@@ -12,10 +12,12 @@ import { clearFields, erasedBase, exactFields, isUnknownValue, personalFields } 
 import { mirrorKey, type Params, readRecord, type Seen } from '../reads.ts'
 import { checkAgain } from '../show-delay.ts'
 import {
+  about,
   asReceived,
   garbledMessage,
   lostFields,
   lostMessage,
+  namesOf,
   readValue,
   sameValue,
   sentAs,
@@ -34,10 +36,10 @@ import {
   one,
   readAfter,
   took,
+  unclear,
   unverified,
 } from './shared.ts'
 
-const namesOf = (fields: readonly BodyField[]): string => fields.map((field) => field.name).join(', ')
 const objectIn = (value: Json | undefined): Readonly<JsonObject> => (isObject(value) ? value : {})
 
 type EarlierChanges = {
@@ -150,7 +152,7 @@ function differences(change: Change, { applied, evidence }: Sent, record: Json):
     'Not accepted by the API': shown.filter((field) => differs(field, applied[field.name])),
     'Changed by others meanwhile': moved.filter((field) => !leftOut.includes(field)),
     'Reset by the API, which refused the value it had shown': leftOut,
-  }).flatMap(([what, fields]) => (fields.length === 0 ? [] : [`${what}: ${namesOf(fields)}.`]))
+  }).flatMap(([what, fields]) => about(what, namesOf(fields)))
 }
 
 /** Refused fields that the change does not touch, and that can be omitted. None if that would reset one, for example a price. */
@@ -196,8 +198,8 @@ function droppedWarnings(
       !sameValue(field, apply[field.name], readValue(field, record)),
   )
   return [
-    ...(written.length === 0 ? [] : [`Replaced a value that the mirror does not have: ${namesOf(written)}.`]),
-    ...(echoed.length === 0 ? [] : [`Left unchanged, because the mirror does not have it: ${echoed.join(', ')}.`]),
+    ...about('Replaced a value that the mirror does not have', namesOf(written)),
+    ...about('Left unchanged, because the mirror does not have it', echoed),
   ]
 }
 
@@ -229,7 +231,7 @@ export const update: Kind = {
     if (merged.kind === 'conflict') return merged
     const kept = [...change.keptRemote, ...merged.kept]
     const warnings = [
-      ...(kept.length === 0 ? [] : [`Kept the value that was changed in the API, not sent: ${kept.join(', ')}.`]),
+      ...about('Kept the value that was changed in the API, not sent', kept),
       ...unseenWarnings(unseen, merged.apply),
       ...droppedWarnings(unknown, echoed, { apply: merged.apply, write, record: seen.record }),
     ]
@@ -274,18 +276,14 @@ export const update: Kind = {
       (!isAsBefore(field) && isStoredAs(field, body[field.name] ?? null, now(field), timeZone))
     const rest = changing.filter((field) => !isAsSent(field))
     const foreign = rest.filter((field) => !isAsBefore(field))
-    if (foreign.length > 0) {
-      const why = `${namesOf(foreign)}: the value is neither what was sent nor what was there before.`
-      return { kind: 'unclear', why, candidates: [seen.record] }
-    }
+    if (foreign.length > 0)
+      return unclear(`${namesOf(foreign).join(', ')}: the value is neither what was sent nor what was there before.`, [
+        seen,
+      ])
     if (evidence.former !== undefined && changing.length === 0 && !observable(write, body).every(isAsSent))
       return notTaken
     if (evidence.former !== undefined && rest.length > 0 && rest.length < changing.length)
-      return {
-        kind: 'unclear',
-        why: `only a part of it is there, without ${namesOf(rest)}.`,
-        candidates: [seen.record],
-      }
+      return unclear(`only a part of it is there, without ${namesOf(rest).join(', ')}.`, [seen])
     return changing.length > 0 && rest.length === changing.length ? notTaken : took(seen)
   },
 
