@@ -3,28 +3,19 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import type { Json } from '../../src/api/wire/json.ts'
 import { createHasher, normalValue } from '../../src/privacy/hash.ts'
-import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
+import type { CommandLine, Ended } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { isQuick, runsOf } from '../helpers/extent.ts'
-import { marker, tablesWith } from './markers.ts'
+import { shared } from '../helpers/shared.ts'
+import { marker, openPeople, tablesWith } from './markers.ts'
 
 const key = 'a key for tests, and nothing else'
 const hash = { PERSONAL_DATA: 'hash', PERSONAL_DATA_KEY: key }
 const people = ['users', 'user_identities', 'user_licenses', 'rental_crew_members', 'rentals'] as const
 type Table = (typeof people)[number]
 
-const settingsFor = (sandbox: Sandbox): Record<string, string> => ({
-  API_BASE_URL: sandbox.url,
-  API_AUTH: 'none',
-  API_RATE_LIMIT: '0',
-  LOG_LEVEL: 'trace',
-  SLOT_DAYS: '0',
-  PRICE_DAYS: '0',
-  CALENDAR_YEARS: '0',
-})
 const syncPeople = ['sync', ...people, '--full']
 
 const text = fc.oneof(
@@ -103,21 +94,10 @@ describe.each([
   { mode: 'hash', env: hash },
   { mode: 'drop', env: { PERSONAL_DATA: 'drop' } },
 ])('with PERSONAL_DATA=$mode', ({ env }) => {
-  let sandbox: Sandbox
-  let database: TestDatabase
-  let command: CommandLine
-
-  beforeAll(async () => {
-    ;[sandbox, database] = await Promise.all([createSandbox({ size: 6 }), createTestDatabase()])
-    command = await openCommandLine({ ...settingsFor(sandbox), DATABASE_URL: database.url, ...env })
-  })
-  afterAll(async () => {
-    await command?.[Symbol.asyncDispose]()
-    await sandbox?.close()
-    await database?.[Symbol.asyncDispose]()
-  })
+  const opened = shared(() => openPeople(6, { LOG_LEVEL: 'trace', ...env }))
 
   it('no table, log or command holds a value of a person, whatever its record looks like', async () => {
+    const { sandbox, database, command } = opened
     const truth = sandbox.truth({ only: [...people] })
     const originals = new Map(people.flatMap((table) => (truth[table] ?? []).map((row) => [row, row.record] as const)))
     await fc.assert(
@@ -165,7 +145,7 @@ const hashed = { mode: 'hash', env: hash }
 const modes = isQuick ? [hashed] : [{ mode: 'keep', env: {} }, hashed]
 
 describe.each(modes)('erased, restored and erased again, with PERSONAL_DATA=$mode', ({ mode, env }) => {
-  let sandbox: Sandbox
+  const opened = shared(() => openPeople(12, { LOG_LEVEL: 'trace', ...env }))
   let command: CommandLine
   /** A mirror that knows a person, in every place where there can be one, and a copy of it as a backup has it. */
   let known: TestDatabase
@@ -193,8 +173,8 @@ describe.each(modes)('erased, restored and erased again, with PERSONAL_DATA=$mod
   }
 
   beforeAll(async () => {
-    ;[sandbox, known] = await Promise.all([createSandbox({ size: 12 }), createTestDatabase()])
-    command = await openCommandLine({ ...settingsFor(sandbox), ...env })
+    const { sandbox } = opened
+    ;({ command, database: known } = opened)
     const truth = sandbox.truth()
     const member = (truth.rental_crew_members ?? []).find(({ key: { rental_id } }) =>
       (truth.rentals ?? []).some(
@@ -262,12 +242,7 @@ describe.each(modes)('erased, restored and erased again, with PERSONAL_DATA=$mod
     erased = await createTestDatabase({ copyOf: known })
     await run(erased, 'privacy', 'erase', userId, '--crew')
   }, 300_000)
-  afterAll(async () => {
-    await command?.[Symbol.asyncDispose]()
-    await sandbox?.close()
-    await known?.[Symbol.asyncDispose]()
-    await erased?.[Symbol.asyncDispose]()
-  })
+  afterAll(() => erased?.[Symbol.asyncDispose]())
 
   /** The backup as it was before, with the later list of who is erased put back, by whatever way. */
   async function restored(how: 'insert' | 'copy'): Promise<TestDatabase> {

@@ -18,7 +18,7 @@ import { type CommandLine, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
-import { markEverybody, marker, tablesWith } from './markers.ts'
+import { markEverybody, marker, settingsFor, tablesWith } from './markers.ts'
 
 const PERSONAL_DATA_KEY = 'a key for tests, and nothing else'
 const hash = { PERSONAL_DATA: 'hash', PERSONAL_DATA_KEY }
@@ -56,14 +56,7 @@ const enqueue = async (operation: string, target: object, body: object): Promise
 
 beforeAll(async () => {
   ;[sandbox, kept] = await Promise.all([createSandbox({ size: 6 }), createTestDatabase()])
-  settings = {
-    API_BASE_URL: sandbox.url,
-    API_AUTH: 'none',
-    API_RATE_LIMIT: '0',
-    SLOT_DAYS: '0',
-    PRICE_DAYS: '0',
-    CALENDAR_YEARS: '0',
-  }
+  settings = settingsFor(sandbox)
   command = await openCommandLine(settings)
   await writeFile(
     join(command.folder, 'columns.yaml'),

@@ -1,30 +1,28 @@
 // Nothing that identifies a person reaches the disk or the log if it must be hashed or dropped.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Sandbox } from '../../sandbox/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { webhookConsumer } from '../../src/inspect/feed.ts'
 import { startWebhook } from '../../src/messages/webhook/webhook.ts'
-import { type CommandLine, openCommandLine } from '../cli/program.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import type { CommandLine } from '../cli/program.ts'
+import type { TestDatabase } from '../helpers/database.ts'
 import { quiet } from '../helpers/rows.ts'
+import { shared } from '../helpers/shared.ts'
 import { openReceiver } from '../messages/receiver.ts'
-import { markEverybody, marker, tablesWith } from './markers.ts'
+import { markEverybody, marker, openPeople, tablesWith } from './markers.ts'
 
 const people = ['user_identities', 'user_licenses', 'rental_crew_members']
 const key = 'a key for tests, and nothing else'
 
 describe('what is searched for', () => {
   it('is found where values are kept', async () => {
-    await using database = await createTestDatabase()
-    const sandbox = await createSandbox({ size: 2 })
+    await using people = await openPeople(2)
+    const { sandbox, database, command } = people
     markEverybody(sandbox)
-    const env = { DATABASE_URL: database.url, API_BASE_URL: sandbox.url, API_AUTH: 'none', API_RATE_LIMIT: '0' }
-    await using command = await openCommandLine(env)
     await command.run(['sync', 'rentals'])
-    await sandbox.close()
     expect(Object.keys(await tablesWith(database.pool, marker))).toEqual(
       expect.arrayContaining(['mirror.rentals', 'mirror.users']),
     )
@@ -35,24 +33,14 @@ describe.each([
   { mode: 'hash', env: { PERSONAL_DATA: 'hash', PERSONAL_DATA_KEY: key } },
   { mode: 'drop', env: { PERSONAL_DATA: 'drop' } },
 ])('with PERSONAL_DATA=$mode', ({ mode, env }) => {
+  const opened = shared(() => openPeople(6, { LOG_LEVEL: 'trace', ...env }))
   let sandbox: Sandbox
   let database: TestDatabase
   let command: CommandLine
   let log = ''
 
   beforeAll(async () => {
-    ;[sandbox, database] = await Promise.all([createSandbox({ size: 6 }), createTestDatabase()])
-    command = await openCommandLine({
-      DATABASE_URL: database.url,
-      API_BASE_URL: sandbox.url,
-      API_AUTH: 'none',
-      API_RATE_LIMIT: '0',
-      LOG_LEVEL: 'trace',
-      SLOT_DAYS: '0',
-      PRICE_DAYS: '0',
-      CALENDAR_YEARS: '0',
-      ...env,
-    })
+    ;({ sandbox, database, command } = opened)
     expect(markEverybody(sandbox)).toBeGreaterThan(10)
     // A person of another shape, a record that is none, and a person in a record of something else.
     const [first, second, third] = sandbox.truth({ only: ['users'] }).users ?? []
@@ -77,12 +65,6 @@ describe.each([
       expect(code, stderr.slice(-2_000)).toBe(3) // one record is in quarantine
       log += stderr
     }
-  })
-
-  afterAll(async () => {
-    await command?.[Symbol.asyncDispose]()
-    await sandbox?.close()
-    await database?.[Symbol.asyncDispose]()
   })
 
   it('stores no value of a person in any table', async () => {

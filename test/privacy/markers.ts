@@ -2,8 +2,40 @@
 // would write them.
 
 import type { Pool } from 'pg'
-import type { Sandbox } from '../../sandbox/index.ts'
+import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { streams } from '../../src/catalog/catalog.ts'
+import { type CommandLine, openCommandLine } from '../cli/program.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+
+export type People = AsyncDisposable & {
+  readonly sandbox: Sandbox
+  readonly database: TestDatabase
+  readonly command: CommandLine
+}
+
+/** Settings by which the program reads a sandbox, and little beside its people. */
+export const settingsFor = (sandbox: Pick<Sandbox, 'url'>): Record<string, string> => ({
+  API_BASE_URL: sandbox.url,
+  API_AUTH: 'none',
+  API_RATE_LIMIT: '0',
+  SLOT_DAYS: '0',
+  PRICE_DAYS: '0',
+  CALENDAR_YEARS: '0',
+})
+
+/** Opens a sandbox, an empty mirror, and the program with both and these settings. */
+export async function openPeople(size: number, env: Readonly<Record<string, string>> = {}): Promise<People> {
+  const [sandbox, database] = await Promise.all([createSandbox({ size }), createTestDatabase()])
+  const command = await openCommandLine({ ...settingsFor(sandbox), DATABASE_URL: database.url, ...env })
+  return {
+    ...{ sandbox, database, command },
+    [Symbol.asyncDispose]: async () => {
+      await command[Symbol.asyncDispose]()
+      await sandbox.close()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
 
 /** Stands in every value. */
 export const marker = 'Zqxmarker'
