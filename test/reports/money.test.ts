@@ -78,25 +78,6 @@ describe('report.revenue', () => {
       '- - EUR 1 3 1 2 {EUR} 0',
     ])
   })
-
-  it('adds up what report.rentals shows', async () => {
-    const [row] = await reports.rows(
-      `select (select sum(total_to_pay) from report.revenue) as revenue, (select sum(total_to_pay) from report.rentals
-         where coalesce(status, '') not like 'CANCELED%' and status is distinct from 'PENDING') as rentals`,
-    )
-    expect(row?.revenue).toBe(row?.rentals)
-  })
-
-  it('has the month of the departure’s own day, wherever it lies', async () => {
-    const odd = await reports.rows(
-      `select v.rental_id from report.rentals v join mirror.rentals r on r.id = v.rental_id
-       where date_trunc('month', v.departure_date) <> (
-         select g.month from report.revenue g where g.company_id = r.company_id and g.month = date_trunc('month', v.departure_date)
-           and g.currency is not distinct from v.currency)
-         and v.status = 'VALIDATED'`,
-    )
-    expect(odd).toEqual([])
-  })
 })
 
 describe('report.cancellations', () => {
