@@ -5,30 +5,16 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { openBackend } from '../jobs/backend.ts'
 import { apiRefusal, mirroredApi } from '../profile/mirrored-api.ts'
-import type { Discovery } from '../profile/search/discover.ts'
 import { shownAddress } from '../text.ts'
 import { unguarded } from '../web/guard.ts'
 import { checkDatabase, type Direct } from './check-database.ts'
-import { searchAndCheckApi } from './check-search.ts'
+import { type Checked, type CheckHow, searchAndCheckApi } from './check-search.ts'
 import type { CommandContext } from './context.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
 import { otherDatabase } from './worker-mark.ts'
 
-type How = {
-  /** Searches for settings, also for those that are set. */
-  readonly isToWrite: boolean
-  /** The secret is also tried in the address. */
-  readonly tryQuery: boolean
-}
-
-type Checked = {
-  readonly findings: readonly Finding[]
-  /** Null: nothing was searched for. */
-  readonly found: Discovery | null
-}
-
 /** Tests everything in order; the database is closed afterwards. */
-export async function checkEverything(context: CommandContext, how: How): Promise<Checked> {
+export async function checkEverything(context: CommandContext, how: CheckHow): Promise<Checked> {
   const { config, log, signal } = context
   const findings: Finding[] = [await configuration(config), pages(config)]
   await using database = await checkDatabase(config, log, findings)
@@ -40,26 +26,12 @@ export async function checkEverything(context: CommandContext, how: How): Promis
 }
 
 /** Tests the API, unless the mirror is of another one. With a quota, requests must be counted: without a database, none is made. */
-async function lookAtApi(
-  context: CommandContext,
-  current: Database | null,
-  how: How,
-): Promise<Awaited<ReturnType<typeof searchAndCheckApi>>> {
+async function lookAtApi(context: CommandContext, current: Database | null, how: CheckHow): Promise<Checked> {
   const { config, log } = context
   const refusal = current === null ? null : apiRefusal(await mirroredApi(current.pool), config)
   if (refusal !== null) return { findings: [failed('API', refusal)], found: null }
   if (config.api.quota === null) return await searchAndCheckApi(context, current, how)
-  if (current === null)
-    return {
-      findings: [
-        warn(
-          'API',
-          'not checked: API_QUOTA is set, and the database cannot count requests before it is migrated',
-          remedyUncounted,
-        ),
-      ],
-      found: null,
-    }
+  if (current === null) return { findings: [uncounted], found: null }
   const ratePerSecond = rateOf(config, config.api.baseUrl === null)
   const limiter = openLimiter(current.pool, { config, ratePerSecond, patienceMs: queuePatienceMs, log })
   try {
@@ -69,7 +41,11 @@ async function lookAtApi(
   }
 }
 
-const remedyUncounted = 'Run: boat-mirror migrate. Or unset API_QUOTA for this one check.'
+const uncounted = warn(
+  'API',
+  'not checked: API_QUOTA is set, and the database cannot count requests before it is migrated',
+  'Run: boat-mirror migrate. Or unset API_QUOTA for this one check.',
+)
 
 async function configuration(config: Config): Promise<Finding> {
   const parts = [

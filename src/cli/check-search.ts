@@ -48,30 +48,33 @@ const withFound = (config: Config, { auth, paging }: Pick<Discovery, 'auth' | 'p
   api: { ...config.api, auth: auth ?? config.api.auth, paging: { ...config.api.paging, ...paging } },
 })
 
-type SearchHow = {
+export type CheckHow = {
+  /** Searches for settings, also for those that are set. */
   readonly isToWrite: boolean
+  /** The secret is also tried in the address. */
   readonly tryQuery: boolean
-  /** What each request passes where a quota counts them. */
-  readonly limiter?: Limiter
 }
 
-type Looked = {
+export type Checked = {
   readonly findings: readonly Finding[]
   /** Null: nothing was searched for. */
   readonly found: Discovery | null
 }
 
-/** Checks the API. Detects settings that are not set or do not work, or on request; stores them in the database, if there is one. */
+/**
+ * Checks the API. Detects settings that are not set or do not work, or on request; stores them in the database, if there is one.
+ * @param how `limiter`: what each request passes where a quota counts them
+ */
 export async function searchAndCheckApi(
   context: CommandContext,
   database: Database | null,
-  { isToWrite, tryQuery, limiter = unlimited }: SearchHow,
-): Promise<Looked> {
+  { isToWrite, tryQuery, limiter = unlimited }: CheckHow & { readonly limiter?: Limiter },
+): Promise<Checked> {
   const { config, environment, signal } = context
-  if (config.api.baseUrl === null) return { findings: await lookAtSandbox(context, database, limiter), found: null }
+  if (config.api.baseUrl === null) return { findings: await lookAtSandbox(context, { database, limiter }), found: null }
   const given = givenNames(environment)
   const isKnown = given.has('API_AUTH') && given.has('API_PAGING') && hasCredentials(config)
-  const asSet = isKnown && !isToWrite && !tryQuery ? await look(context, config, { database, limiter }) : null
+  const asSet = isKnown && !isToWrite && !tryQuery ? await look(context, { config, database, limiter }) : null
   if (asSet !== null && !asSet.some(isListMisread)) return { findings: asSet, found: null }
   const allowance = createAllowance(limiter)
   const found = await searchSettings(config, { given, tryQuery, allowance, signal })
@@ -81,12 +84,12 @@ export async function searchAndCheckApi(
   if (found.auth === null) {
     // The usual check describes other problems of the address better.
     const isFinal = isToWrite || isRefusal(found.problem)
-    return { findings: isFinal ? [failed('API', found.problem)] : await look(context, config, how), found }
+    return { findings: isFinal ? [failed('API', found.problem)] : await look(context, { config, ...how }), found }
   }
   const settings = settingsFinding(config, found, isToWrite)
   // Settings that work are checked unchanged.
   const seen = withFound(config, isToWrite || settings.status === 'fail' ? found : { auth: found.auth, paging: null })
-  return { findings: [settings, ...(await look(context, seen, how))], found }
+  return { findings: [settings, ...(await look(context, { config: seen, ...how }))], found }
 }
 
 /** A list that cannot be read as it is set. */
@@ -101,34 +104,30 @@ const isRefusal = (problem: unknown): boolean =>
 
 type How = { readonly database: Database | null; readonly limiter: Limiter }
 
-async function look(context: CommandContext, config: Config, how: How): Promise<readonly Finding[]> {
-  const { log, signal } = context
-  const { database, ...rest } = how
+/** The findings of a check of the API; where it fails, that is the finding. */
+async function tried(signal: AbortSignal, check: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
   try {
-    return await checkApi({ config, apiUrl: config.api.baseUrl ?? '', log, signal, ...rest }, database)
+    return await check()
   } catch (error) {
     signal.throwIfAborted()
     return [failed('API', error)]
   }
 }
 
-async function lookAtSandbox(
-  context: CommandContext,
-  database: Database | null,
-  limiter: Limiter,
-): Promise<readonly Finding[]> {
-  const { config, log, signal } = context
-  try {
+const look = (
+  { log, signal }: CommandContext,
+  { config, database, apiUrl = config.api.baseUrl ?? '', limiter }: How & { config: Config; apiUrl?: string },
+): Promise<readonly Finding[]> => tried(signal, () => checkApi({ config, apiUrl, log, signal, limiter }, database))
+
+const lookAtSandbox = (context: CommandContext, how: How): Promise<readonly Finding[]> =>
+  tried(context.signal, async () => {
+    const { config, log } = context
     // A sandbox that no worker has started leaves no trace.
     const isKnown = (await knownSandbox(config.dataDir)) !== null
     const sandbox = await (isKnown ? attachSandbox(config.dataDir, log) : createSandbox())
     try {
-      return await checkApi({ config, apiUrl: sandbox.url, log, signal, limiter }, database)
+      return await look(context, { config, apiUrl: sandbox.url, ...how })
     } finally {
       await sandbox.close()
     }
-  } catch (error) {
-    signal.throwIfAborted()
-    return [failed('API', error)]
-  }
-}
+  })

@@ -48,17 +48,12 @@ export function runLine(run: Run, said: ReadonlySet<string> = new Set()): string
   return `${run.stream}: ${parts.join(', ')}${run.error === null || said.has(run.error) ? '' : ` – ${oneLine(run.error, 200)}`}`
 }
 
-/** A run as JSON shows it: names in camelCase, counts as numbers. */
-export type RunFacts = Pick<Run, 'stream' | 'trigger' | 'status' | 'error' | 'phase' | 'plan' | 'warnings'> & {
-  readonly id: number
-  readonly startedAt: Date
-  readonly finishedAt: Date | null
-  readonly fullRead: boolean
-  readonly total: number | null
-} & Readonly<Record<(typeof countNames)[number], number>>
+type Counts = Readonly<Record<(typeof countNames)[number], number>>
 
-/** Makes {@link RunFacts} of a run. */
-export function runFacts(run: Run): RunFacts {
+export type RunFacts = Readonly<ReturnType<typeof runFacts>>
+
+/** Makes of a run what JSON shows: names in camelCase, counts as numbers. */
+export function runFacts(run: Run) {
   return {
     id: Number(run.id),
     stream: run.stream,
@@ -66,10 +61,7 @@ export function runFacts(run: Run): RunFacts {
     status: run.status,
     startedAt: run.started_at,
     finishedAt: run.finished_at,
-    ...(Object.fromEntries(countNames.map((name) => [name, Number(run[name])])) as Record<
-      (typeof countNames)[number],
-      number
-    >),
+    ...(Object.fromEntries(countNames.map((name) => [name, Number(run[name])])) as Counts),
     error: run.error,
     fullRead: run.full_read,
     phase: run.phase,

@@ -5,8 +5,8 @@ import type { CallRecord } from '../api/types.ts'
 import { dateIn } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import { listServers, type ServerStatus } from '../database/presence.ts'
-import { type TrafficPoint, trafficPoints } from '../inspect/calls.ts'
+import { listServers } from '../database/presence.ts'
+import { trafficPoints } from '../inspect/calls.ts'
 import { databaseClock } from '../inspect/database.ts'
 import {
   calendarVersion,
@@ -16,20 +16,13 @@ import {
   shownRange,
   yearsOf,
 } from '../inspect/fleet-calendar.ts'
-import {
-  type FinishedRun,
-  openTasks,
-  type RunningRun,
-  recentRuns,
-  runningRuns,
-  waitingStreams,
-} from '../inspect/runs.ts'
+import { openTasks, recentRuns, runningRuns, waitingStreams } from '../inspect/runs.ts'
 import type { StatusFacts } from '../inspect/status.ts'
-import { freshnessFacts, type StreamFreshness } from '../inspect/streams.ts'
+import { freshnessFacts } from '../inspect/streams.ts'
 import type { Logger } from '../log.ts'
-import { type ChangeInfo, listChanges } from '../outbox/inspect.ts'
+import { listChanges } from '../outbox/inspect.ts'
 import type { Preview, SendingDecision } from '../outbox/preview.ts'
-import { type ListedToken, listTokens } from '../serve/access/tokens.ts'
+import { listTokens } from '../serve/access/tokens.ts'
 
 export type OperatorContext = {
   readonly config: Pick<Config, 'host' | 'port' | 'adminToken' | 'timeZone'>
@@ -53,24 +46,8 @@ export type OperatorContext = {
   readonly version: string
 }
 
-export type PageFacts = {
-  /** The database's clock. */
-  readonly now: Date
-  readonly today: string
-  readonly status: StatusFacts
-  readonly freshness: readonly StreamFreshness[]
-  readonly runs: readonly FinishedRun[]
-  readonly running: readonly RunningRun[]
-  readonly waiting: readonly string[]
-  readonly tasks: { readonly waiting: number; readonly running: number }
-  readonly traffic: readonly TrafficPoint[]
-  readonly fleet: readonly FleetDay[]
-  /** Changes that are being sent or need a decision, the newest first. */
-  readonly changes: readonly ChangeInfo[]
-  /** The processes that serve the API, and its access tokens; null: none does. */
-  readonly served: { readonly servers: readonly ServerStatus[]; readonly tokens: readonly ListedToken[] } | null
-  readonly version: string
-}
+/** What the status page shows. `now`: the database's clock. */
+export type PageFacts = Awaited<ReturnType<ReturnType<typeof createFactsReader>>>
 
 /** The states of changes that are being sent or need a decision. */
 export const openStates = ['conflict', 'unknown', 'failed', 'blocked', 'queued', 'sending'] as const
@@ -82,7 +59,7 @@ export const runsShown = 24
 export const trafficShown = { hours: 6, minutes: 5 } as const
 
 /** Makes the reader of the page's facts. The calendars of a whole fleet are read only after a run that read them, and daily. */
-export function createFactsReader(context: OperatorContext): () => Promise<PageFacts> {
+export function createFactsReader(context: OperatorContext) {
   const { pool } = context.database
   let counted: { readonly version: string; readonly fleet: readonly FleetDay[] } | undefined
   const readFleet = async (today: string): Promise<readonly FleetDay[]> => {
@@ -94,7 +71,8 @@ export function createFactsReader(context: OperatorContext): () => Promise<PageF
     return counted.fleet
   }
 
-  const readServed = async (): Promise<PageFacts['served']> => {
+  /** The processes that serve the API, and its access tokens; null: none does. */
+  const readServed = async () => {
     const servers = await listServers(pool)
     return servers.length === 0 ? null : { servers, tokens: await listTokens(pool) }
   }
@@ -115,6 +93,7 @@ export function createFactsReader(context: OperatorContext): () => Promise<PageF
       tasks: await openTasks(pool),
       traffic: await trafficPoints(pool, trafficShown),
       fleet: await readFleet(today),
+      /** The newest first. */
       changes: await listChanges(pool, { statuses: openStates, limit: changesShown }),
       served: await readServed(),
       version: context.version,

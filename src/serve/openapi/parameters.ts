@@ -14,15 +14,8 @@ type Parameter = {
   readonly required?: true
 }
 
-const inQuery = ({ name, schema, description, required }: Parameter): Schema => ({
-  name,
-  in: 'query',
-  ...(required && { required }),
-  schema,
-  description,
-})
-
-const header = ({ name, schema, description }: Parameter): Schema => ({ name, in: 'header', schema, description })
+const inQuery = (parameter: Parameter): Schema => ({ in: 'query', ...parameter })
+const header = (parameter: Parameter): Schema => ({ in: 'header', ...parameter })
 
 const text: Schema = { type: 'string' }
 const date: Schema = { type: 'string', format: 'date' }
@@ -105,9 +98,8 @@ function listParameters(stream: StreamDef, paging: Paging): readonly Parameter[]
 }
 
 /** The query parameters of a read. */
-export function queryParameters(stream: StreamDef, endpoint: ReadEndpoint, paging: Paging): Json[] {
-  return parametersOf(stream, endpoint, paging).map(inQuery)
-}
+export const queryParameters = (stream: StreamDef, endpoint: ReadEndpoint, paging: Paging): Json[] =>
+  parametersOf(stream, endpoint, paging).map(inQuery)
 
 function parametersOf(stream: StreamDef, endpoint: ReadEndpoint, paging: Paging): readonly Parameter[] {
   const { reads } = stream

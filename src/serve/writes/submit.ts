@@ -53,13 +53,8 @@ const lock = (client: PoolClient, what: readonly string[]): Promise<unknown> =>
     JSON.stringify(['boat-mirror request', ...what]),
   ])
 
-async function knownByKey(client: PoolClient, token: string, key: string): Promise<readonly Known[]> {
-  const { rows } = await client.query<Known>(
-    `select change_id as id, fingerprint from outbox.requests where token = $1 and idempotency_key = $2 order by place`,
-    [token, key],
-  )
-  return rows
-}
+const sameKey = `select change_id as id, fingerprint from outbox.requests
+  where token = $1 and idempotency_key = $2 order by place`
 
 /**
  * The changes of the newest request with this content, while one of them is unsettled or was until recently. It is a
@@ -83,11 +78,6 @@ const sameContent = `
           then lo.kind in ('delete', 'remove') and (l.record_key = q.record_key or l.target = q.target)
           else l.target = q.target end)
   order by n.place`
-
-async function knownByContent(client: PoolClient, token: string, fingerprint: string): Promise<readonly Known[]> {
-  const { rows } = await client.query<Known>(sameContent, [token, fingerprint, sameForS])
-  return rows
-}
 
 /** The outbox's reason for refusing a change. */
 function refusalOfEnqueue({ operation, body }: WriteDef, error: unknown): unknown {
@@ -188,7 +178,10 @@ export async function submit(
     // Always in this order: two requests of which one has a key and the other has none wait for each other only once.
     if (key !== null) await lock(client, ['key', token, key])
     await lock(client, ['content', token, fingerprint])
-    const known = key === null ? await knownByContent(client, token, fingerprint) : await knownByKey(client, token, key)
+    const { rows: known } =
+      key === null
+        ? await client.query<Known>(sameContent, [token, fingerprint, sameForS])
+        : await client.query<Known>(sameKey, [token, key])
     // Who repeats a request after a lost answer may have read the record again, and has its new tag: that is no other request.
     if (known.some((each) => each.fingerprint.split('.')[0] !== fingerprint.split('.')[0]))
       throw new Refusal(problem(422, 'This Idempotency-Key was used for another request.'))
