@@ -1,5 +1,6 @@
 // A whole mirror for a test: a database, a sandbox, an API client and a worker, wired as `sync` wires them.
 
+import type { QueryResultRow } from 'pg'
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/index.ts'
 import { type App, openApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
@@ -27,6 +28,8 @@ export type TestMirror = {
     readonly hot?: boolean
     readonly trigger?: string
   }): Promise<readonly Run[]>
+  /** Rows of a query. */
+  all<Row extends QueryResultRow>(sql: string, values?: unknown[]): Promise<Row[]>
   /** Differences between the mirror and the sandbox's truth. */
   differences(): Promise<readonly string[]>
   [Symbol.asyncDispose](): Promise<void>
@@ -98,6 +101,7 @@ export async function openTestMirror(
     },
     sandbox,
     config,
+    all: async (sql, values) => (await running.app.database.pool.query(sql, values)).rows,
     stopWorker: () => running.stopWorker(),
     restart: async () => {
       await running.close()

@@ -39,7 +39,7 @@ describe('awkward records', () => {
     const runs = await mirror.sync()
     expect(runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.error}`)).toEqual([])
 
-    const { rows } = await app.database.pool.query<Record<string, string>>(
+    const rows = await mirror.all<Record<string, string>>(
       `select id::text, total_paid::text, total_to_pay::text, status, deposit_currency::text, _payload ->> 'newField' as unknown,
          (departure_datetime at time zone 'UTC')::text as departure, (arrival_datetime at time zone 'UTC')::text as arrival
        from mirror.rentals where id = 9007199254740995`,
@@ -80,9 +80,7 @@ describe('awkward records', () => {
     const runs = await mirror.sync({ streams: ['rentals'] })
     const run = runs.find((each) => each.stream === 'rentals')
     expect([run?.status, run?.warnings.some((warning) => warning.includes('U+FFFD'))]).toEqual(['done', true])
-    const { rows } = await mirror.app.database.pool.query<{ message: string }>(
-      'select message from mirror.rentals where id = 900001',
-    )
+    const rows = await mirror.all<{ message: string }>('select message from mirror.rentals where id = 900001')
     expect(rows[0]?.message).toBe('a\ufffdb\ufffdc\ufffd')
   })
 
@@ -92,7 +90,7 @@ describe('awkward records', () => {
     mirror.sandbox.mutate(ids.map((id) => ({ record: 'resources', op: 'insert' as const, id })))
     const runs = await mirror.sync({ streams: ['resources', 'resource_options', 'resource_slots'] })
     expect(runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.error}`)).toEqual([])
-    const { rows } = await mirror.app.database.pool.query<{ id: string }>(
+    const rows = await mirror.all<{ id: string }>(
       'select id from mirror.resources where id = any($1) and _deleted_at is null',
       [ids],
     )
@@ -137,7 +135,7 @@ describe('records that cannot be mirrored', () => {
   it('do not delete the version that is known', async () => {
     await using mirror = await openTestMirror({ size: 8 })
     await mirror.sync({ streams: ['rentals'] })
-    const { rows } = await mirror.app.database.pool.query<{ id: string }>('select id from mirror.rentals limit 1')
+    const rows = await mirror.all<{ id: string }>('select id from mirror.rentals limit 1')
     const id = rows[0]?.id ?? ''
     mirror.sandbox.raw({ record: 'rentals', id }, rentalText(id, '"crewAdults":[]'))
     await mirror.sync({ streams: ['rentals'] })

@@ -33,7 +33,7 @@ it('is read from its first record when it is paged by offset', async () => {
   )
   await using mirror = await openTestMirror({ size: 20 }, { BOAT_MIRROR_CONFIG: file }, undefined, pagesPayments)
   await mirror.sync({ streams: ['rental_payments'] })
-  const { rows } = await mirror.app.database.pool.query('select count(*)::int as n from mirror.rental_payments')
+  const rows = await mirror.all('select count(*)::int as n from mirror.rental_payments')
   expect(rows).not.toEqual([{ n: 0 }])
   expect((await mirror.differences()).filter((line) => line.includes('rental_payments'))).toEqual([])
 })

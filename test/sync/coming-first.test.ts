@@ -42,7 +42,7 @@ it.skipIf(isQuick)(
       .filter(({ path }) => /^\/v3\/rentals\/\d+$/.test(path) && !soon.has(path))
     expect(others.length).toBeLessThanOrEqual(3)
     // A sample of all of them was drawn as well.
-    const { rows } = await mirror.app.database.pool.query<{ compared: number; state: string }>(
+    const rows = await mirror.all<{ compared: number; state: string }>(
       `select compared::int, state from sync.reads where endpoint = 'GET /v3/rentals/{rentalId}'`,
     )
     expect(rows[0]).toMatchObject({ state: 'redundant' })

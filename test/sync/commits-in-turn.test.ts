@@ -97,7 +97,7 @@ describe('a list whose first commit waits for somebody', () => {
         const held = await anyHeld(looking, later)
         // And we for the second one, which must be committed after the first: Postgres does not know of that.
         await insert(other, held)
-        const { rows } = await pool.query(
+        const rows = await mirror.all(
           `select (select count(*)::int from mirror.rentals) as rentals, (select count(*)::int from sync.records) as records,
            (select count(*)::int from sync.sweep_pages) as pages, (select checkpoint from sync.tasks) as checkpoint`,
         )
@@ -111,7 +111,7 @@ describe('a list whose first commit waits for somebody', () => {
       expect(
         (await mirror.differences()).filter((line) => line.startsWith('rentals ') && !line.includes('resource_id')),
       ).toEqual([])
-      const { rows: twice } = await pool.query(
+      const twice = await mirror.all(
         `select key from mirror.change_log where stream = 'rentals' and operation = 'insert' group by key having count(*) > 1`,
       )
       expect(twice).toEqual([])

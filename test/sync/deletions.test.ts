@@ -15,12 +15,8 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 const statusOf = (runs: readonly Run[], stream: string): string | undefined =>
   runs.find((run) => run.stream === stream)?.status
 
-async function liveRentals({ app }: TestMirror): Promise<readonly string[]> {
-  const { rows } = await app.database.pool.query<{ id: string }>(
-    'select id from mirror.rentals where _deleted_at is null order by id',
-  )
-  return rows.map((row) => row.id)
-}
+const liveRentals = async (mirror: TestMirror): Promise<readonly string[]> =>
+  (await mirror.all('select id from mirror.rentals where _deleted_at is null order by id')).map(({ id }) => id)
 
 const lists = { streams: ['rentals'] } as const
 
@@ -62,7 +58,7 @@ describe('records that are gone', () => {
     mirror.sandbox.mutate(gone.map((id) => ({ record: 'rentals', op: 'delete' as const, id })))
     const runs = await mirror.sync(lists)
     expect(statusOf(runs, 'rentals')).toBe('done')
-    const { rows } = await mirror.app.database.pool.query<{ live: number }>(
+    const rows = await mirror.all<{ live: number }>(
       `select ((select count(*) from mirror.rentals where id = any($1) and _deleted_at is null)
         + (select count(*) from mirror.rental_payments where rental_id = any($1) and _deleted_at is null)
         + (select count(*) from mirror.rental_resources where rental_id = any($1) and _deleted_at is null))::int as live`,
@@ -77,7 +73,7 @@ describe('records that are gone', () => {
     await mirror.sync({ streams })
     const { database, clock } = mirror.app.syncContext
     const living = async (): Promise<unknown[]> => {
-      const { rows } = await database.pool.query(
+      const rows = await mirror.all(
         'select rental_id, id from mirror.rental_payments where _deleted_at is null order by 1, 2',
       )
       return rows
@@ -134,7 +130,7 @@ describe('records that are gone', () => {
     // All that is read of persons and names them.
     const streams = ['users', 'user_identities', 'user_licenses', 'rentals', 'rental_crew_members']
     await mirror.sync({ streams })
-    const { rows } = await mirror.app.database.pool.query<{ id: string; last_name: string; email: string }>(
+    const rows = await mirror.all<{ id: string; last_name: string; email: string }>(
       `select u.id, u.last_name, u.email from mirror.users u join mirror.rentals r on r.user_id = u.id
        where u._deleted_at is null and r._deleted_at is null limit 1`,
     )

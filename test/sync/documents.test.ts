@@ -13,7 +13,7 @@ let userId: string
 beforeAll(async () => {
   mirror = await openTestMirror({ size: 30 }, { MIRROR_DOCUMENTS: 'on' })
   await mirror.sync({ streams: [stream] })
-  const { rows } = await mirror.app.database.pool.query<{ id: string }>(
+  const rows = await mirror.all<{ id: string }>(
     `select user_id as id from mirror.${stream} where _deleted_at is null order by 1 limit 1`,
   )
   userId = String(rows[0]?.id)
@@ -28,11 +28,11 @@ async function syncWith(body: unknown): Promise<void> {
 
 const license = async (): Promise<unknown> =>
   (
-    await mirror.app.database.pool.query(
+    await mirror.all(
       `select number, year, _payload, _deleted_at is null as alive from mirror.${stream} where user_id = $1`,
       [userId],
     )
-  ).rows[0]
+  )[0]
 
 const quarantined = (): Promise<readonly QuarantineEntry[]> =>
   listQuarantine(mirror.app.database.pool, { stream, limit: 10 })

@@ -44,9 +44,7 @@ it.skipIf(isQuick)('availability of new durations stays when a hot run with the 
       },
     ])
   expect((await differences()).length, 'the first duration is another one').toBeGreaterThan(0)
-  await mirror.app.database.pool.query(
-    'update mirror.rentals set _changed_at = clock_timestamp(), _read_at = clock_timestamp()',
-  )
+  await mirror.all('update mirror.rentals set _changed_at = clock_timestamp(), _read_at = clock_timestamp()')
   isHeld = true
   const hot = mirror.sync({ streams: [stream], hot: true })
   await vi.waitFor(() => expect(held).toBe(1), 60_000)

@@ -12,8 +12,6 @@ beforeAll(async () => {
 })
 afterAll(() => mirror[Symbol.asyncDispose]())
 
-const query = async <R extends object>(sql: string): Promise<R[]> => (await mirror.app.database.pool.query<R>(sql)).rows
-
 /** Syncs the users; what the API answered for the pages of the list of active ones, and the run. */
 async function sync(full = false): Promise<{ readonly statuses: readonly (number | null)[]; readonly run: Run }> {
   const before = mirror.sandbox.requests().length
@@ -26,7 +24,8 @@ async function sync(full = false): Promise<{ readonly statuses: readonly (number
   return { statuses: pages.map(({ status }) => status), run: run as Run }
 }
 
-const rows = async (): Promise<number> => (await query('select id from mirror.users where _deleted_at is null')).length
+const rows = async (): Promise<number> =>
+  (await mirror.all('select id from mirror.users where _deleted_at is null')).length
 
 describe('a list of three pages with entity tags', () => {
   beforeEach(async () => {
@@ -34,7 +33,7 @@ describe('a list of three pages with entity tags', () => {
   })
 
   it('is received once; then its pages are told to be the same, and count as read', async () => {
-    await query('delete from sync.list_pages')
+    await mirror.all('delete from sync.list_pages')
     const first = await sync()
     expect(first.statuses).toEqual([200, 200, 200, 200])
     const second = await sync()
@@ -50,12 +49,12 @@ describe('a list of three pages with entity tags', () => {
   })
 
   it('brings a page on which something changed, and a record that is gone is found missing', async () => {
-    const [user = { id: '' }] = await query<{ id: string }>(
+    const [user = { id: '' }] = await mirror.all<{ id: string }>(
       'select id::text from mirror.users where _deleted_at is null order by id offset 25 limit 1',
     )
     mirror.sandbox.mutate([{ record: 'users', op: 'update', id: user.id, set: { firstName: 'Changed' } }])
     expect((await sync()).statuses).toEqual([304, 200, 304, 200])
-    expect(await query(`select id::text from mirror.users where first_name = 'Changed'`)).toEqual([user])
+    expect(await mirror.all(`select id::text from mirror.users where first_name = 'Changed'`)).toEqual([user])
     const before = await rows()
     mirror.sandbox.mutate([{ record: 'users', op: 'delete', id: user.id }])
     const { statuses, run } = await sync()
@@ -72,10 +71,10 @@ describe('a list of three pages with entity tags', () => {
   ]
   for (const [what, sql] of doubts)
     it(`brings a page whole of which one row ${what}`, async () => {
-      const [first] = await query<{ id: string }>(
+      const [first] = await mirror.all<{ id: string }>(
         'select min(id)::text as id from mirror.users where _deleted_at is null',
       )
-      await query(
+      await mirror.all(
         `${sql} where ${sql.includes('mirror.users') ? `id = ${first?.id}` : `stream = 'users' and key = '${first?.id}'`}`,
       )
       expect((await sync()).statuses).toEqual([200, 304, 304, 200])
@@ -84,7 +83,7 @@ describe('a list of three pages with entity tags', () => {
 
   it('is received whole in a full sync, and where it was not for a DETAIL_MAX_AGE, whatever the API says', async () => {
     expect((await sync(true)).statuses).toEqual([200, 200, 200, 200])
-    await query(`update sync.list_pages set read_at = now() - interval '25 h'`)
+    await mirror.all(`update sync.list_pages set read_at = now() - interval '25 h'`)
     expect((await sync()).statuses).toEqual([200, 200, 200, 200])
     expect((await sync()).statuses).toEqual([304, 304, 304, 200])
   })
@@ -94,7 +93,7 @@ describe('details with entity tags', () => {
   const calendars = 'resource_availability_years'
   const unavailabilities = 'resource_unavailabilities'
   const boat = async (): Promise<string> =>
-    (await query<{ id: string }>('select min(id) as id from mirror.resources'))[0]?.id ?? ''
+    (await mirror.all<{ id: string }>('select min(id) as id from mirror.resources'))[0]?.id ?? ''
 
   /** Syncs a stream below records; how many requests below them ended how, and the run. */
   async function details(stream: string, path: RegExp): Promise<{ readonly told: string; readonly run: Run }> {
@@ -113,7 +112,7 @@ describe('details with entity tags', () => {
   let boats: number
   beforeAll(async () => {
     await mirror.sync({ streams: [unavailabilities, calendars, 'rental_options'] })
-    boats = (await query('select id from mirror.resources')).length
+    boats = (await mirror.all('select id from mirror.resources')).length
   })
   // The tests of calendars make boats unavailable.
   beforeEach(async () => {
@@ -150,9 +149,9 @@ describe('details with entity tags', () => {
   ]
   for (const [what, sql] of doubts)
     it(`are received whole where they ${what}`, async () => {
-      await query(sql)
+      await mirror.all(sql)
       expect((await ofUnavailabilities()).told).toBe(`1 whole, ${boats - 1} same`)
-      expect(await query(`select from mirror.${unavailabilities} where _payload = '{}'`)).toEqual([])
+      expect(await mirror.all(`select from mirror.${unavailabilities} where _payload = '{}'`)).toEqual([])
       expect((await ofUnavailabilities()).told).toBe(`0 whole, ${boats} same`)
     })
 
@@ -173,17 +172,19 @@ describe('details with entity tags', () => {
   it('leave the singles of their elements out where those tell nothing more, but for samples', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5)
     const endpoint = 'GET /v3/rentals/{rentalId}/options/{optionId}'
-    const [rental] = await query<{ id: string }>(
+    const [rental] = await mirror.all<{ id: string }>(
       'select rental_id::text as id from mirror.rental_options where _deleted_at is null group by 1 having count(*) = 2 limit 1',
     )
     const id = rental?.id ?? ''
     const again = async (sampledAt: string): Promise<string> => {
-      await query(
+      await mirror.all(
         `update sync.reads set state = 'redundant', sampled_at = ${sampledAt}, skipped = 0 where endpoint = '${endpoint}'`,
       )
       mirror.sandbox.mutate([{ record: 'rentals', op: 'update', id, set: { message: sampledAt } }])
       const { told } = await details('rental_options', new RegExp(`/${id}/options`))
-      const [read] = await query<{ skipped: string }>(`select skipped from sync.reads where endpoint = '${endpoint}'`)
+      const [read] = await mirror.all<{ skipped: string }>(
+        `select skipped from sync.reads where endpoint = '${endpoint}'`,
+      )
       return `${told}, ${read?.skipped} left out`
     }
     expect(await again('now()')).toBe('0 whole, 1 same, 2 left out')

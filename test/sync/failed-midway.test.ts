@@ -16,7 +16,7 @@ afterAll(() => mirror?.[Symbol.asyncDispose]())
 
 /** Days (or years) of the live rows, each once. */
 async function daysOf(stream: string, column: string): Promise<readonly string[]> {
-  const { rows } = await mirror.app.database.pool.query<{ day: string }>(
+  const rows = await mirror.all<{ day: string }>(
     `select distinct ${column}::text as day from mirror.${stream} where _deleted_at is null order by 1`,
   )
   return rows.map(({ day }) => day)

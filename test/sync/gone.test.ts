@@ -11,7 +11,7 @@ let goneId: string
 beforeAll(async () => {
   mirror = await openTestMirror({ size: 12 })
   await mirror.sync({ streams: ['rentals', 'rental_payments'] })
-  const { rows } = await mirror.app.database.pool.query<{ id: string }>(
+  const rows = await mirror.all<{ id: string }>(
     'select distinct rental_id as id from mirror.rental_payments where _deleted_at is null order by 1 limit 3',
   )
   rentalId = String(rows[0]?.id)
@@ -29,7 +29,7 @@ async function readAgain(id: string = rentalId): Promise<Run | undefined> {
     respond: { status: 404, body: '{}' },
   })
   // The rental was not read lately.
-  await mirror.app.database.pool.query(
+  await mirror.all(
     `update sync.records set detail_read_at = detail_read_at - interval '1 day' where stream = 'rentals'`,
   )
   const runs = await mirror.sync({ streams: ['rental_payments'], full: true })
@@ -37,7 +37,7 @@ async function readAgain(id: string = rentalId): Promise<Run | undefined> {
 }
 
 async function livePayments(id: string = rentalId): Promise<number> {
-  const { rows } = await mirror.app.database.pool.query<{ count: number }>(
+  const rows = await mirror.all<{ count: number }>(
     'select count(*)::int as count from mirror.rental_payments where rental_id = $1 and _deleted_at is null',
     [id],
   )
@@ -70,10 +70,9 @@ describe('payments answered 404', () => {
     mirror.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}', match: { rentalId: goingId }, respond: answer })
     expect(await readAgain(goingId)).toMatchObject({ status: 'done' })
     expect(await livePayments(goingId)).toBe(0)
-    const { rows } = await mirror.app.database.pool.query(
-      'select _deleted_at is not null as gone, _source from mirror.rentals where id = $1',
-      [goingId],
-    )
+    const rows = await mirror.all('select _deleted_at is not null as gone, _source from mirror.rentals where id = $1', [
+      goingId,
+    ])
     expect(rows).toEqual([{ gone: true, _source: 'GET /v3/rentals/{rentalId}' }])
   })
 
@@ -86,10 +85,9 @@ describe('payments answered 404', () => {
       match: { rentalId: goneId },
       respond: answer,
     })
-    await mirror.app.database.pool.query(
-      `update sync.records set detail_read_at = null where stream = 'rental_payments' and key = $1`,
-      [goneId],
-    )
+    await mirror.all(`update sync.records set detail_read_at = null where stream = 'rental_payments' and key = $1`, [
+      goneId,
+    ])
     await mirror.sync({ streams: ['rental_payments'] })
     expect(await livePayments(goneId)).toBe(0)
   })

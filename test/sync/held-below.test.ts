@@ -20,7 +20,7 @@ const open = async (streams: readonly string[], size = 40): Promise<void> => {
 }
 
 async function living(stream: string): Promise<number> {
-  const { rows } = await mirror.app.database.pool.query<{ count: number }>(
+  const rows = await mirror.all<{ count: number }>(
     `select count(*)::int as count from mirror.${stream} where _deleted_at is null`,
   )
   return rows[0]?.count ?? 0
@@ -96,7 +96,7 @@ describe('all lists below rentals that are suddenly empty', () => {
 describe('what may go', () => {
   it('goes at once: few rows, those of rentals that are gone, and slots that are sold out', async () => {
     await open(['rental_payments', 'resource_slots'], 60)
-    const { rows } = await mirror.app.database.pool.query<{ id: string }>(
+    const rows = await mirror.all<{ id: string }>(
       `select rental_id as id from mirror.rental_payments where _deleted_at is null group by 1 order by count(*), 1 limit 3`,
     )
     for (const { id } of rows)
@@ -105,7 +105,7 @@ describe('what may go', () => {
     const runs = await mirror.sync({ streams: ['rental_payments', 'resource_slots'], full: true })
     expect(statuses(runs)).toMatchObject({ rental_payments: 'done', resource_slots: 'done' })
     expect(await living('resource_slots')).toBe(0)
-    const { rows: left } = await mirror.app.database.pool.query(
+    const left = await mirror.all(
       'select 1 from mirror.rental_payments where rental_id = any($1) and _deleted_at is null',
       [rows.map(({ id }) => id)],
     )

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => mirror?.[Symbol.asyncDispose]())
 
 async function rows<T extends object>(sql: string, values: readonly unknown[] = []): Promise<readonly T[]> {
-  return (await mirror.app.database.pool.query<T>(sql, [...values])).rows
+  return await mirror.all<T>(sql, [...values])
 }
 
 const context = (): SyncContext => ({ ...mirror.app.syncContext, onTasks: () => {} })
@@ -69,7 +69,7 @@ async function begin(what: What, full: boolean): Promise<UnderWay> {
     write: async () => {
       mayCommit.emit('release')
       await ended
-      await pool.query(`update sync.runs set status = 'done' where id = $1`, [run])
+      await mirror.all(`update sync.runs set status = 'done' where id = $1`, [run])
     },
   }
 }

@@ -25,7 +25,7 @@ for (const [how, before, honoured] of [
     expect(await readEntry(pool, entries.filter, 'rentals.resourceId')).toBe(honoured)
     expect((await mirror.differences()).filter((line) => /rentals|rental_resources/.test(line))).toEqual([])
     // Each link was written once: never a wrong one first.
-    const { rows } = await pool.query(
+    const rows = await mirror.all(
       `select count(*)::int as written, count(distinct key)::int as rentals from mirror.changes
        where stream = 'rentals' and operation = 'update' and diff ? 'resource_id'`,
     )

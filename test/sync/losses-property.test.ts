@@ -87,7 +87,7 @@ async function runOf(stream: string): Promise<TaskRun> {
 
 /** Rows that went although the rental above them is there. */
 async function lost(): Promise<number> {
-  const { rows } = await mirror.app.database.pool.query<{ lost: number }>(
+  const rows = await mirror.all<{ lost: number }>(
     `select count(*)::int as lost from mirror.rental_payments t join mirror.rentals p on p.id = t.rental_id
      where t._deleted_at is not null and p._deleted_at is null`,
   )
@@ -138,8 +138,7 @@ it('no more than may goes without a release, and what is no loss always goes', a
           await Promise.all(atOnce)
           expect(await lost()).toBeLessThanOrEqual(mayGo)
         }
-        const { pool } = mirror.app.database
-        const { rows } = await pool.query<{ slots: number; below: number; held: number }>(
+        const rows = await mirror.all<{ slots: number; below: number; held: number }>(
           `select (select count(*) from mirror.resource_slots where _deleted_at is null and resource_id = 'boat')::int as slots,
            (select count(*) from mirror.rental_payments where _deleted_at is null and rental_id = any($1))::int as below,
            (select held from sync.runs where id = $2)::int as held`,
@@ -149,15 +148,13 @@ it('no more than may goes without a release, and what is no loss always goes', a
 
         // What a person releases goes, however many there are.
         const all = Array.from({ length: rentalCount }, (_, index) => index + 1).filter((id) => !gone.has(id))
-        const { rows: kept } = await pool.query<{ key: string }>('select key from sync.held where run_id = $1', [
-          own.task.runId,
-        ])
+        const kept = await mirror.all<{ key: string }>('select key from sync.held where run_id = $1', [own.task.runId])
         const released = new Set(kept.map(({ key }) => key))
         const held = all.filter((id) => [...released].some((key) => (JSON.parse(key) as string[])[0] === String(id)))
         const empty = held.map((id) => write(payments, [], [scopeOf(id)]))
         const whole = new Set(held.flatMap((id) => paymentsOf(id, each).map(({ key }) => JSON.stringify(key))))
         await committing.commit({ ...own, released: whole }, changeSet([{ tables: empty }]))
-        const { rows: left } = await pool.query(
+        const left = await mirror.all(
           'select 1 from mirror.rental_payments where _deleted_at is null and rental_id = any($1)',
           [held],
         )
@@ -183,7 +180,7 @@ describe('rows without an id of their own', () => {
     })
     await committing.commit(await runOf(stream.name), changeSet([{ tables }]))
     await end()
-    const { rows } = await mirror.app.database.pool.query<{ count: number }>(
+    const rows = await mirror.all<{ count: number }>(
       `select count(*)::int as count from mirror.${stream.name} where _deleted_at is null and resource_id like 'boat %'`,
     )
     return rows[0]?.count ?? 0

@@ -13,9 +13,7 @@ beforeAll(async () => {
   mirror = await openTestMirror({ size: 20 }, { API_PAGE_BASE: '1', SLOT_DURATIONS: '1' })
   await mirror.sync()
   // Rentals learned their boats after the calendars were read, but were read themselves before.
-  await mirror.app.database.pool.query(
-    `update mirror.rentals set _read_at = _read_at - interval '1 min', _changed_at = clock_timestamp()`,
-  )
+  await mirror.all(`update mirror.rentals set _read_at = _read_at - interval '1 min', _changed_at = clock_timestamp()`)
 })
 afterAll(() => mirror[Symbol.asyncDispose]())
 
@@ -28,7 +26,7 @@ const asked = (end: string): readonly string[] =>
 /** The hot turn of a stream that is due now. */
 async function hotTurn(stream: string): Promise<string> {
   const { app } = mirror
-  await app.database.pool.query(
+  await mirror.all(
     `update sync.streams set hot_interval_s = 60, hot_next_due_at = now() - interval '1 s' where stream = $1`,
     [stream],
   )
@@ -36,7 +34,7 @@ async function hotTurn(stream: string): Promise<string> {
 }
 
 async function boatOfRental(): Promise<{ readonly rental: string; readonly boat: string }> {
-  const { rows } = await mirror.app.database.pool.query<{ rental: string; boat: string }>(
+  const rows = await mirror.all<{ rental: string; boat: string }>(
     `select min(id)::text as rental, resource_id as boat from mirror.rentals where _deleted_at is null group by 2 order by 1 limit 1`,
   )
   return rows[0] ?? { rental: '', boat: '' }
@@ -47,15 +45,14 @@ it('a changed rental makes the calendar of its boat due, and no other', async ()
   expect(await hotTurn(calendars)).toBe('fresh')
   const { rental, boat } = await boatOfRental()
   mirror.sandbox.mutate([{ record: 'rentals', op: 'update', id: rental, set: { message: 'later' } }])
-  await mirror.app.database.pool.query(
+  await mirror.all(
     `update sync.streams set hot_interval_s = 60, hot_next_due_at = now() + interval '1 h' where stream = $1`,
     [calendars],
   )
   await mirror.sync({ streams: ['rentals'], trigger: 'schedule' })
-  const { rows } = await mirror.app.database.pool.query(
-    'select hot_next_due_at <= now() as due from sync.streams where stream = $1',
-    [calendars],
-  )
+  const rows = await mirror.all('select hot_next_due_at <= now() as due from sync.streams where stream = $1', [
+    calendars,
+  ])
   expect(rows).toEqual([{ due: true }])
   await mirror.stopWorker()
   expect(await hotTurn(calendars)).toBe('asked')
@@ -69,11 +66,10 @@ it('a changed rental makes the calendar of its boat due, and no other', async ()
 })
 
 it('a rental that moves to another boat makes both boats due', async () => {
-  const { pool } = mirror.app.database
   const { rental, boat } = await boatOfRental()
-  const { rows } = await pool.query<{ id: string }>('select id from mirror.resources where id <> $1 limit 1', [boat])
+  const rows = await mirror.all<{ id: string }>('select id from mirror.resources where id <> $1 limit 1', [boat])
   const former = rows[0]?.id ?? ''
-  await pool.query('update mirror.rentals set resource_id = $2 where id = $1', [rental, former])
+  await mirror.all('update mirror.rentals set resource_id = $2 where id = $1', [rental, former])
   mirror.sandbox.mutate([{ record: 'rentals', op: 'update', id: rental, set: { message: 'moved' } }])
   await mirror.sync({ streams: ['rentals', 'rental_resources'], trigger: 'schedule' })
   mirror.sandbox.resetRequests()
@@ -94,12 +90,12 @@ it('what changes without a rental is counted, and read as often as before when t
   const { database } = mirror.app
   const wanted = async () => wantedIntervals(mirror.config, await scheduleFacts(database, 10)).get(unavailabilities)
   expect(await wanted(), 'after a few reads nothing is said').toBe(6 * 3_600_000)
-  await database.pool.query('update sync.runs set total = 90 where id = $1', [run?.id])
-  await database.pool.query('update sync.runs set total = 9 where id = $1', [again?.id])
+  await mirror.all('update sync.runs set total = 90 where id = $1', [run?.id])
+  await mirror.all('update sync.runs set total = 9 where id = $1', [again?.id])
   expect(await wanted()).toBe(6 * 3_600_000)
-  await database.pool.query('update sync.runs set total = 10 where id = $1', [again?.id])
+  await mirror.all('update sync.runs set total = 10 where id = $1', [again?.id])
   expect(await wanted(), 'one of a hundred is allowed').toBe(6 * 3_600_000)
-  await database.pool.query('update sync.runs set unexpected = 2 where id = $1', [run?.id])
+  await mirror.all('update sync.runs set unexpected = 2 where id = $1', [run?.id])
   expect(await wanted()).toBe(600_000)
 })
 

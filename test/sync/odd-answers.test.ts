@@ -17,7 +17,7 @@ beforeEach(() => mirror.sandbox.clearFaults())
 
 /** Reads what is due, which is everything below the records. */
 async function readAgain(stream: string): Promise<Run | undefined> {
-  await mirror.app.database.pool.query('update sync.records set detail_read_at = null where stream = $1', [stream])
+  await mirror.all('update sync.records set detail_read_at = null where stream = $1', [stream])
   return await readDue(stream)
 }
 
@@ -27,14 +27,14 @@ async function readDue(stream: string): Promise<Run | undefined> {
 }
 
 async function live(stream: string): Promise<readonly string[]> {
-  const { rows } = await mirror.app.database.pool.query<{ row: string }>(
+  const rows = await mirror.all<{ row: string }>(
     `select (to_jsonb(m) - '{_read_at,_source}'::text[])::text as row from mirror.${stream} m where _deleted_at is null order by 1`,
   )
   return rows.map(({ row }) => row)
 }
 
 async function unread(stream: string, since: Date): Promise<readonly string[]> {
-  const { rows } = await mirror.app.database.pool.query<{ key: string }>(
+  const rows = await mirror.all<{ key: string }>(
     'select key from sync.records where stream = $1 and (detail_read_at < $2) is not false order by key',
     [stream, since],
   )
@@ -64,7 +64,7 @@ describe('a cache that answers the read of one element with another one', () => 
 describe('a list below a record whose elements name another record', () => {
   it.each([['rentalId'], ['rental']])('by %s is not taken for that record’s', async (member) => {
     const before = await live('rental_payments')
-    const { rows } = await mirror.app.database.pool.query<{ id: string }>(
+    const rows = await mirror.all<{ id: string }>(
       'select distinct rental_id as id from mirror.rental_payments where _deleted_at is null order by 1 limit 2',
     )
     const [rentalId = '', other = ''] = rows.map(({ id }) => String(id))
@@ -82,7 +82,7 @@ describe('a list below a record that is answered with an error, or with nothing'
     'as %s is a failure, not an empty list',
     async (body) => {
       const before = await live('rental_payments')
-      const { rows } = await mirror.app.database.pool.query<{ id: string }>(
+      const rows = await mirror.all<{ id: string }>(
         'select rental_id as id from mirror.rental_payments where _deleted_at is null order by 1 limit 1',
       )
       const rentalId = String(rows[0]?.id)
@@ -95,7 +95,7 @@ describe('a list below a record that is answered with an error, or with nothing'
   )
 
   it.each([['{"success":true,"error":null,"data":[]}'], ['[]']])('as %s it is an empty list', async (body) => {
-    const { rows } = await mirror.app.database.pool.query<{ id: string; count: number }>(
+    const rows = await mirror.all<{ id: string; count: number }>(
       `select rental_id as id, count(*)::int as count from mirror.rental_payments where _deleted_at is null
          group by 1 order by 2, 1 limit 1`,
     )
@@ -115,7 +115,7 @@ describe('one user’s document that is answered', () => {
     ['{"success":false}', { status: 200, body: '{"success":false}' }],
   ])('%s leaves all others to be read, and is read again later', async (_, respond) => {
     const before = await live('user_identities')
-    const { rows } = await mirror.app.database.pool.query<{ id: string }>(
+    const rows = await mirror.all<{ id: string }>(
       'select user_id as id from mirror.user_identities where _deleted_at is null order by 1 limit 1',
     )
     const userId = String(rows[0]?.id)
@@ -136,7 +136,7 @@ describe('one user’s document that is answered', () => {
 
 describe('one record of a list whose own read is redirected', () => {
   it('leaves the others to be read', async () => {
-    const { rows } = await mirror.app.database.pool.query<{ id: string }>(
+    const rows = await mirror.all<{ id: string }>(
       'select id from mirror.rentals where _deleted_at is null order by id limit 1',
     )
     const rentalId = String(rows[0]?.id)

@@ -65,7 +65,7 @@ it('details are due by rank: what departs soonest, what is back since shortest, 
       leavesOut: false,
     }
     const keys = await dueKeys(pool, streamNamed('rentals'), due)
-    const { rows } = await pool.query<{ id: string; begin: number; end: number }>(
+    const rows = await mirror.all<{ id: string; begin: number; end: number }>(
       `select id, extract(epoch from departure_datetime - now())::float8 / 86400 as begin,
          extract(epoch from arrival_datetime - now())::float8 / 86400 as end from mirror.rentals`,
     )

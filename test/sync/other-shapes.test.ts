@@ -184,7 +184,7 @@ it('ids in place of records, and objects in place of lists, are mirrored as what
   )
   const runs = await mirror.sync()
   expect(runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.error}`)).toEqual([])
-  const { rows } = await mirror.app.database.pool.query('select path from sync.unknown_fields')
+  const rows = await mirror.all('select path from sync.unknown_fields')
   expect(rows).toEqual([])
   const differences = await mirror.differences()
   expect(differences.filter((each) => !/: (_payload|key)$/.test(each))).toEqual([])
@@ -207,9 +207,8 @@ it('a shape that nobody knows leaves its columns empty, and is said in the run a
       'resources: version (as text) has an unexpected shape, so no column shows it. Its value is in _payload.',
     ]),
   )
-  const { pool } = mirror.app.database
-  const { rows } = await pool.query('select path from sync.unknown_fields order by path')
+  const rows = await mirror.all('select path from sync.unknown_fields order by path')
   expect(rows).toEqual([{ path: 'company (as array)' }, { path: 'version (as text)' }])
-  const { rows: boats } = await pool.query('select distinct company_id, version_id from mirror.resources')
+  const boats = await mirror.all('select distinct company_id, version_id from mirror.resources')
   expect(boats).toEqual([{ company_id: null, version_id: null }])
 })

@@ -21,20 +21,18 @@ beforeAll(async () => {
 })
 afterAll(() => mirror?.[Symbol.asyncDispose]())
 
-const query = async (text: string, values: unknown[] = []) => (await mirror.app.database.pool.query(text, values)).rows
-
 async function push(
   changes: readonly (readonly [operation: string, target: object, body?: object])[],
 ): Promise<string[]> {
   const ids: string[] = []
   for (const [operation, target, body = {}] of changes) {
-    const [row] = await query('select outbox.enqueue($1, $2, $3) as id', [operation, target, body])
-    ids.push(row.id)
+    const [row] = await mirror.all('select outbox.enqueue($1, $2, $3) as id', [operation, target, body])
+    ids.push(row?.id)
   }
   const pusher = createPusher(mirror.app.pushContext)
   await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
   await pusher.close()
-  const rows = await query(`select status, error from outbox.queue where id = any($1) order by id`, [ids])
+  const rows = await mirror.all(`select status, error from outbox.queue where id = any($1) order by id`, [ids])
   expect(rows).toEqual(ids.map(() => ({ status: 'done', error: null })))
   return ids
 }
@@ -62,9 +60,9 @@ it('a sync right after changes were pushed leaves what they wrote, and takes wha
     ['rental_payment.remove', { rentalId: unpaid?.key.rental_id, paymentId: unpaid?.key.id }],
     ['rental.create', {}, planner.slot()],
   ])
-  const [last] = await query('select max(seq) as seq from mirror.change_log')
+  const [last] = await mirror.all('select max(seq) as seq from mirror.change_log')
   const rows = (): Promise<unknown[]> =>
-    query(
+    mirror.all(
       `select (select order_link from mirror.rentals where id = $1) as updated,
          (select _deleted_at is null from mirror.rentals where id = $2) as deleted_lives,
          (select count(*)::int from mirror.rental_payments where rental_id = $3 and reference = 'own-write' and _deleted_at is null) as added,
@@ -79,7 +77,7 @@ it('a sync right after changes were pushed leaves what they wrote, and takes wha
   expect(runs.map(({ status }) => status)).toEqual(runs.map(() => 'done'))
   expect(front.stale).toBeGreaterThan(3)
   expect(await rows()).toEqual(written)
-  const undone = await query(
+  const undone = await mirror.all(
     `select stream, key, operation, diff from mirror.change_log where seq > $1 and (
        (stream = 'rentals' and (diff ? 'order_link' or operation <> 'update'))
        or (stream = 'rental_payments' and operation <> 'update'))`,
@@ -92,7 +90,7 @@ it('a sync right after changes were pushed leaves what they wrote, and takes wha
     { record: 'rentals', op: 'update', id: updated, set: { orderLink: 'https://example.com/theirs' } },
   ])
   front.listLateMs = 0
-  await query(`update outbox.queue set settled_at = settled_at - interval '1 minute'`)
+  await mirror.all(`update outbox.queue set settled_at = settled_at - interval '1 minute'`)
   await mirror.sync({ streams, full: true })
   expect(await rows()).toEqual([{ ...(written[0] as object), updated: 'https://example.com/theirs' }])
   // The resource of a rental is read by another stream.

@@ -12,7 +12,7 @@ it('a numbering that was found out while the API lied is found out again when it
   const runs = await mirror.sync({ streams })
   expect(runs.map(({ stream, status }) => `${stream} ${status}`).sort()).toEqual(streams.map((name) => `${name} done`))
   expect(await readEntry(pool, entries.pageBase)).toBe(1)
-  const { rows } = await pool.query('select count(*)::int as rentals from mirror.rentals where _deleted_at is null')
+  const rows = await mirror.all('select count(*)::int as rentals from mirror.rentals where _deleted_at is null')
   expect(rows).toEqual([{ rentals: 12 }])
 })
 

@@ -69,12 +69,11 @@ describe('under a quota', () => {
   it.skipIf(isQuick)('a sync of the same world takes shares, and asks for nothing else of the quota', async () => {
     const synced = async (env: Readonly<Record<string, string>>) => {
       await using mirror = await openTestMirror({ size: 8 }, { API_RATE_LIMIT: '1000', ...env })
-      const { pool } = mirror.app.database
       statements = []
       mirror.sandbox.resetRequests()
       await mirror.sync({ streams: ['rentals', 'rental_payments', 'rental_options'] })
       const taken = [...statements]
-      const { rows } = await pool.query<{ counted: number }>(
+      const rows = await mirror.all<{ counted: number }>(
         'select coalesce(max(total), 0)::int as counted from sync.request_counts',
       )
       return { taken, requests: mirror.sandbox.requests().length, counted: rows[0]?.counted ?? 0 }

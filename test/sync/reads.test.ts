@@ -32,7 +32,6 @@ const differences = async (mirror: TestMirror, stream: string): Promise<readonly
 describe('singles that repeat their list', () => {
   it('are skipped except for samples, repaired from the list, and read again where they are needed', async () => {
     await using mirror = await openTestMirror({ size: 150 })
-    const { pool } = mirror.app.database
     const streams = ['rentals']
     expect(await stateOf(mirror, rental)).toBe('redundant')
     // A fifth, for which the rentals' users are compared as well, and three to see whether the list is a summary.
@@ -44,15 +43,13 @@ describe('singles that repeat their list', () => {
     expect((await calls(mirror, streams))(rental)).toBe(0)
 
     // Rows that were spoilt by hand are compared with the list when their details would have been read again.
-    await pool.query(`update mirror.rentals set message = 'spoilt'`)
-    await pool.query(`update sync.records set listed_at = now() - interval '2 days', detail_read_at = null`)
+    await mirror.all(`update mirror.rentals set message = 'spoilt'`)
+    await mirror.all(`update sync.records set listed_at = now() - interval '2 days', detail_read_at = null`)
     expect((await calls(mirror, streams))(rental)).toBe(0)
     expect(await differences(mirror, 'rentals')).toEqual([])
 
     // A rental whose list shows a change is not read, either.
-    const [{ id }] = (await pool.query<{ id: string }>('select id from mirror.rentals limit 1')).rows as [
-      { id: string },
-    ]
+    const [{ id }] = (await mirror.all<{ id: string }>('select id from mirror.rentals limit 1')) as [{ id: string }]
     mirror.sandbox.mutate([{ record: 'rentals', op: 'update', id, set: { message: 'changed' } }])
     expect((await calls(mirror, streams))(rental)).toBe(0)
     expect(await differences(mirror, 'rentals')).toEqual([])
@@ -63,7 +60,7 @@ describe('singles that repeat their list', () => {
     expect((await calls(mirror, streams, true))(rental)).toBeGreaterThanOrEqual(150)
     expect(await stateOf(mirror, rental)).toBe('needed')
     expect(await differences(mirror, 'rentals')).toEqual([])
-    await pool.query(`update sync.records set detail_read_at = null`)
+    await mirror.all(`update sync.records set detail_read_at = null`)
     expect((await calls(mirror, streams))(rental)).toBe(150)
   })
 
@@ -105,8 +102,8 @@ describe('singles that repeat their list', () => {
     const payments = mirror.sandbox.truth().rental_payments?.length
     const called = await calls(mirror, streams)
     expect([called(rental), called(payment)]).toEqual([73, payments])
-    await mirror.app.database.pool.query(`update sync.reads set state = 'redundant'`)
-    await mirror.app.database.pool.query(`update sync.records set partly = true where stream = 'rental_payments'`)
+    await mirror.all(`update sync.reads set state = 'redundant'`)
+    await mirror.all(`update sync.records set partly = true where stream = 'rental_payments'`)
     expect((await calls(mirror, streams))(payment)).toBe(payments)
   })
 })
@@ -115,27 +112,24 @@ describe('singles that repeat their collection', () => {
   it('are skipped except for samples, and all read in the run in which one differs', async () => {
     await using mirror = await openTestMirror({ size: 150 })
     const streams = ['rentals', 'rental_payments']
-    const { pool } = mirror.app.database
     const payments = mirror.sandbox.truth().rental_payments?.length ?? 0
     expect((await calls(mirror, streams))(payment)).toBeLessThan(payments / 2)
     expect(await stateOf(mirror, payment)).toBe('redundant')
     expect(await differences(mirror, 'rental_payments')).toEqual([])
-    const { rows } = await pool.query(`select _source, count(*)::int from mirror.rental_payments group by 1 order by 1`)
+    const rows = await mirror.all(`select _source, count(*)::int from mirror.rental_payments group by 1 order by 1`)
     expect(rows).toHaveLength(2)
 
     // The payments of one rental are read again, and one of them as the sample of the day.
-    await pool.query(`update sync.records set partly = true where stream = 'rental_payments'`)
+    await mirror.all(`update sync.records set partly = true where stream = 'rental_payments'`)
     mirror.sandbox.richSingles('rental_payments', 1)
-    await pool.query(`update sync.reads set sampled_at = now() - interval '2 days' where endpoint = $1`, [payment])
-    const { rows: some } = await pool.query<{ id: string }>(
-      'select rental_id::text as id from mirror.rental_payments limit 1',
-    )
+    await mirror.all(`update sync.reads set sampled_at = now() - interval '2 days' where endpoint = $1`, [payment])
+    const some = await mirror.all<{ id: string }>('select rental_id::text as id from mirror.rental_payments limit 1')
     mirror.sandbox.mutate([{ record: 'rentals', op: 'update', id: some[0]?.id ?? '', set: { message: 'changed' } }])
     expect((await calls(mirror, streams))(payment)).toBeGreaterThanOrEqual(payments)
     expect(await stateOf(mirror, payment)).toBe('needed')
     expect(await differences(mirror, 'rental_payments')).toEqual([])
     expect((await calls(mirror, streams))(payment)).toBe(0)
-    await pool.query(`update sync.reads set since = now() - interval '8 days' where endpoint = $1`, [payment])
+    await mirror.all(`update sync.reads set since = now() - interval '8 days' where endpoint = $1`, [payment])
     await calls(mirror, streams)
     expect(await stateOf(mirror, payment)).toBe('redundant')
   })

@@ -26,7 +26,7 @@ beforeAll(async () => {
   due = await expected()
   const [run] = await mirror.sync({ streams: ['rental_payments'], trigger: 'schedule' })
   scheduled = run?.id
-  const [gone] = await query<{ id: string }>('select max(id)::text as id from mirror.rentals')
+  const [gone] = await mirror.all<{ id: string }>('select max(id)::text as id from mirror.rentals')
   mirror.sandbox.mutate([{ record: 'rentals', op: 'delete', id: gone?.id ?? '' }])
   await mirror.sync({ streams: ['rentals', calendars], trigger: 'schedule' })
   await mirror.sync({ streams: ['rentals'], trigger: 'schedule', hot: true })
@@ -34,13 +34,10 @@ beforeAll(async () => {
 })
 afterAll(() => mirror[Symbol.asyncDispose]())
 
-const query = <R extends object>(text: string, values: unknown[] = []): Promise<readonly R[]> =>
-  mirror.app.database.pool.query<R>(text, values).then(({ rows }) => rows)
-
 type Named = { readonly reason: string; readonly kind: string; readonly keys: readonly string[] }
 /** The tasks of a run, by the names of their reasons. */
 const tasksOf = (run: number | string | undefined): Promise<readonly Named[]> =>
-  query<Named>(
+  mirror.all<Named>(
     `select r.reason, t.kind, coalesce(t.payload -> 'keys', '[]') as keys from sync.tasks t left join sync.reasons r on r.number = t.reason
      where t.run_id = $1 order by t.id`,
     [run],
@@ -56,19 +53,19 @@ async function expected(): Promise<ReadonlyMap<string, string | null>> {
 /** Payments of rentals of each kind: as remembered, in the order of the rentals. */
 async function scatter(): Promise<void> {
   const remember = (place: string, values: string): Promise<unknown> =>
-    query(`update sync.records set ${values} where stream = 'rental_payments' and key in (
+    mirror.all(`update sync.records set ${values} where stream = 'rental_payments' and key in (
       select id::text from mirror.rentals m where ${place})`)
   const soon = `departure_datetime between now() and now() + interval '30 days'`
-  await query(`update sync.records set changed_at = now() - interval '9 days'`)
-  await query(`update mirror.rentals set departure_datetime = now() + interval '3 days', arrival_datetime = now() + interval '9 days'
+  await mirror.all(`update sync.records set changed_at = now() - interval '9 days'`)
+  await mirror.all(`update mirror.rentals set departure_datetime = now() + interval '3 days', arrival_datetime = now() + interval '9 days'
     where id in (select id from mirror.rentals order by id limit 12)`)
   await remember('true', `detail_read_at = now() - interval '1 minute', partly = false`)
   await remember(soon, `detail_read_at = now() - interval '7 hours'`)
   await remember(`not (${soon}) and id % 5 = 0`, `detail_read_at = now() - interval '2 days'`)
   await remember('id % 5 = 1', 'detail_read_at = null')
   await remember('id % 5 = 2', 'partly = true')
-  await query(`update sync.reads set state = 'needed' where endpoint like '%payments%'`)
-  await query(`update sync.records set changed_at = now() where stream = 'rentals' and key::bigint % 5 = 3`)
+  await mirror.all(`update sync.reads set state = 'needed' where endpoint like '%payments%'`)
+  await mirror.all(`update sync.records set changed_at = now() where stream = 'rentals' and key::bigint % 5 = 3`)
 }
 
 describe('a task', () => {
@@ -95,14 +92,16 @@ describe('a task', () => {
     const held = await startRun(pool, release)
     await addTasks(pool, held, 'users', [{ kind: 'release', priority: 1 }])
     expect(await tasksOf(held)).toMatchObject([{ reason: 'released' }])
-    await query('delete from sync.runs where id = $1', [held])
-    const found = await query<{ reason: string; number: string }>('select distinct reason as number from sync.tasks')
+    await mirror.all('delete from sync.runs where id = $1', [held])
+    const found = await mirror.all<{ reason: string; number: string }>(
+      'select distinct reason as number from sync.tasks',
+    )
     const numbers = found.map(({ number }) => Number(number)).sort((a, b) => a - b)
     expect(numbers).toEqual(Object.keys(reasons).flatMap((name, index) => (name === 'released' ? [] : [index + 1])))
   })
 
   it('has the reason of its run where it reads a list or plans', async () => {
-    const rows = await query<{ kind: string; reasons: string[] }>(
+    const rows = await mirror.all<{ kind: string; reasons: string[] }>(
       `select t.kind, array_agg(distinct r.reason order by r.reason) as reasons from sync.tasks t join sync.reasons r on r.number = t.reason
        where t.kind in ('sweep', 'plan', 'confirm') group by t.kind order by t.kind`,
     )
@@ -121,11 +120,11 @@ describe('docs/operations.md', () => {
 
   it('asks why a record was read, as explain does', async () => {
     const { pool } = mirror.app.database
-    const [{ id } = { id: '' }] = await query<{ id: string }>('select min(id)::text as id from mirror.rentals')
+    const [{ id } = { id: '' }] = await mirror.all<{ id: string }>('select min(id)::text as id from mirror.rentals')
     const settings = dueSettings(mirror.app.syncContext)
     const asked = shown('sync.reasons').replaceAll(`'42'`, `'${id}'`)
     for (const stream of ['rentals', 'rental_payments']) {
-      const found = await query<{ finished_at: Date; reason: string; run_id: string }>(
+      const found = await mirror.all<{ finished_at: Date; reason: string; run_id: string }>(
         asked.replace(`t.stream = 'rentals'`, `t.stream = '${stream}'`),
       )
       const { reads } =
@@ -142,7 +141,7 @@ describe('docs/operations.md', () => {
   it('asks what is due by the statement of a sync', async () => {
     await scatter()
     expect(shown('as reason) due')).toBe(`${await dueStatement()}\n`)
-    const found = await query<{ key: string; reason: string }>(shown('as reason) due'))
+    const found = await mirror.all<{ key: string; reason: string }>(shown('as reason) due'))
     const due = await dueKeys(mirror.app.database.pool, payments, {
       ...dueSettings(mirror.app.syncContext, { scope: 'sync' }),
     })

@@ -17,8 +17,7 @@ beforeEach(async () => {
 })
 
 type Row = Record<string, unknown>
-const rows = async (query: string, values: unknown[] = []): Promise<Row[]> =>
-  (await mirror.app.database.pool.query(query, values)).rows
+const rows = async (query: string, values: unknown[] = []): Promise<Row[]> => await mirror.all(query, values)
 const ask = (stream: string, key: Row | null = null): Promise<string> =>
   askRefresh(mirror.app.database.pool, stream, key as Readonly<Record<string, unknown>> | null)
 const refreshes = (id: string): Promise<Row[]> => rows('select * from sync.refreshes where id = $1', [id])

@@ -18,12 +18,10 @@ const notFound = { status: 404, body: '{}' }
 let mirror: TestMirror
 afterEach(() => mirror?.[Symbol.asyncDispose]())
 
-const query = async <T extends object>(text: string, values: readonly unknown[] = []): Promise<readonly T[]> =>
-  (await mirror.app.database.pool.query<T>(text, [...values])).rows
-
 const living = async (stream: string): Promise<number> =>
-  (await query<{ count: number }>(`select count(*)::int as count from mirror.${stream} where _deleted_at is null`))[0]
-    ?.count ?? 0
+  (
+    await mirror.all<{ count: number }>(`select count(*)::int as count from mirror.${stream} where _deleted_at is null`)
+  )[0]?.count ?? 0
 
 async function read(stream: string, how: { readonly full?: boolean } = { full: true }): Promise<Run | undefined> {
   return (await mirror.sync({ streams: [stream], ...how })).find((run) => run.stream === stream)
@@ -69,7 +67,7 @@ describe('rows that are gone', () => {
   it('go in the same run, however few are left: each is asked for and answers 404', async () => {
     mirror = await openTestMirror({ size: 8 })
     await mirror.sync({ streams: ['rental_payments'] })
-    const rows = await query<{ rental_id: string; id: string }>(
+    const rows = await mirror.all<{ rental_id: string; id: string }>(
       'select rental_id, id from mirror.rental_payments where _deleted_at is null',
     )
     expect(new Set(rows.map((row) => row.rental_id)).size).toBeGreaterThan(1)
@@ -78,13 +76,13 @@ describe('rows that are gone', () => {
     )
     expect(await read('rental_payments')).toMatchObject({ status: 'done', deleted: String(rows.length), held: '0' })
     expect(await living('rental_payments')).toBe(0)
-    expect(await query('select from sync.held')).toEqual([])
+    expect(await mirror.all('select from sync.held')).toEqual([])
   })
 
   it('of one record go unasked', async () => {
     mirror = await openTestMirror({ size: 8 })
     await mirror.sync({ streams: ['rental_options'] })
-    const [row] = await query<{ id: string; count: string }>(
+    const [row] = await mirror.all<{ id: string; count: string }>(
       'select rental_id as id, count(*) from mirror.rental_options where _deleted_at is null group by 1 order by 2, 1',
     )
     mirror.sandbox.fault({ op: list('rental_options'), match: { rentalId: String(row?.id) }, respond: nothing })
@@ -101,9 +99,12 @@ describe('a worker that is replaced while lists below rentals are empty', () => 
     await createRequest(mirror.app.database.pool, {
       ...{ trigger: 'test', streams: streamsToRead(['rental_payments'], mirror.config), full: true, hot: false },
     })
-    await vi.waitUntil(async () => (await query(`select from sync.held where released_at = '-infinity'`)).length > 0, {
-      timeout: 60_000,
-    })
+    await vi.waitUntil(
+      async () => (await mirror.all(`select from sync.held where released_at = '-infinity'`)).length > 0,
+      {
+        timeout: 60_000,
+      },
+    )
     await mirror.restart()
     mirror.sandbox.clearFaults()
     mirror.sandbox.fault({ op: list('rental_payments'), respond: nothing })
@@ -123,7 +124,7 @@ describe('a worker that is replaced while lists below rentals are empty', () => 
 describe('an API that answers 404 for each list below a rental that is empty', () => {
   const answer404 = async (): Promise<void> => {
     for (const stream of streams)
-      for (const { id } of await query<{ id: string }>('select id from mirror.rentals where _deleted_at is null'))
+      for (const { id } of await mirror.all<{ id: string }>('select id from mirror.rentals where _deleted_at is null'))
         if ((await (await fetch(`${mirror.sandbox.url}/v3/rentals/${id}/${parts[stream]}`)).text()) === '[]')
           mirror.sandbox.fault({ op: list(stream), match: { rentalId: String(id) }, respond: notFound })
   }
@@ -135,7 +136,7 @@ describe('an API that answers 404 for each list below a rental that is empty', (
     for (const run of (await mirror.sync({ streams })).filter(({ stream }) => stream in parts))
       expect(run).toMatchObject({ status: 'done' })
     expect(await readEntry(mirror.app.database.pool, entries.notFound, 'rental_payments')).toBeDefined()
-    const [row] = await query<{ rental_id: string; id: string }>(
+    const [row] = await mirror.all<{ rental_id: string; id: string }>(
       `select rental_id, min(id) as id from mirror.rental_payments where _deleted_at is null group by 1 having count(*) = 1 order by 1`,
     )
     const rentalId = String(row?.rental_id)
@@ -144,7 +145,7 @@ describe('an API that answers 404 for each list below a rental that is empty', (
     expect(await read('rental_payments')).toMatchObject({ status: 'done', deleted: '1' })
 
     // One that is still there is not taken away by the 404 of its list.
-    const [other] = await query<{ id: string }>(
+    const [other] = await mirror.all<{ id: string }>(
       'select min(rental_id) as id from mirror.rental_payments where _deleted_at is null',
     )
     mirror.sandbox.fault({ op: list('rental_payments'), match: { rentalId: String(other?.id) }, respond: notFound })
@@ -181,7 +182,7 @@ describe('rows that were held once', () => {
     mirror.sandbox.clearFaults()
     expect(await read('rental_options')).toMatchObject({ status: 'done', deleted: '0' })
 
-    const options = await query<{ rental_id: string; id: string }>(
+    const options = await mirror.all<{ rental_id: string; id: string }>(
       'select rental_id, id from mirror.rental_options where _deleted_at is null order by 1, 2',
     )
     const rentals = [...new Set(options.map((each) => String(each.rental_id)))]

@@ -18,7 +18,7 @@ afterAll(() => mirror?.[Symbol.asyncDispose]())
 /** A run without a plan; the one before it has ended, and no task waits. */
 async function rentalsRun(): Promise<string> {
   const { pool } = mirror.app.database
-  await pool.query(
+  await mirror.all(
     `delete from sync.tasks; update sync.runs set status = 'done', finished_at = now() where status = 'running'`,
   )
   return await startRun(pool, { stream: 'rentals', hot: false, trigger: 'test', full: true, requestIds: [] })
@@ -39,9 +39,7 @@ function hang(): void {
 }
 
 async function hundredKeys(): Promise<readonly string[]> {
-  const { rows } = await mirror.app.database.pool.query<{ key: string }>(
-    'select id::text as key from mirror.rentals order by id limit 100',
-  )
+  const rows = await mirror.all<{ key: string }>('select id::text as key from mirror.rentals order by id limit 100')
   return rows.map(({ key }) => key)
 }
 

@@ -17,12 +17,10 @@ describe('a single read that answers another record', () => {
     await mirror.sync({ streams: ['rentals'] })
     const [asked, other] = (sandbox.truth({ only: ['rentals'] }).rentals ?? []).map(({ key }) => String(key.id))
     const shown = async (): Promise<unknown> =>
-      (
-        await app.database.pool.query(
-          'select id, message, _payload from mirror.rentals where id = any($1) and _deleted_at is null order by id',
-          [[asked, other]],
-        )
-      ).rows
+      await mirror.all(
+        'select id, message, _payload from mirror.rentals where id = any($1) and _deleted_at is null order by id',
+        [[asked, other]],
+      )
     const before = await shown()
     const body = JSON.stringify({ id: Number(other), message: 'not yours' })
     const op = 'GET /v3/rentals/{rentalId}'

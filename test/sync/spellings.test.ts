@@ -46,7 +46,7 @@ it.skipIf(isQuick)('the mirror equals the truth, and nothing changes when anothe
     (await mirror.differences()).filter((each) => streams.includes(each.split(' ')[0] ?? ''))
   const problems = async (): Promise<readonly unknown[]> => {
     const runs = await mirror.sync({ streams, full: true })
-    const { rows } = await mirror.app.database.pool.query('select stream, reason from sync.quarantine')
+    const rows = await mirror.all('select stream, reason from sync.quarantine')
     return [...runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.error}`), ...rows]
   }
   expect(await problems()).toEqual([])

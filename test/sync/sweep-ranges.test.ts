@@ -17,7 +17,7 @@ let mirror: TestMirror
 beforeAll(async () => {
   mirror = await openTestMirror({ size: 1 })
   await mirror.stopWorker()
-  await mirror.app.database.pool.query(
+  await mirror.all(
     `insert into mirror.rentals (id, _payload, _source, _read_at, _deleted_at)
      select id, '{}', case when id % 9000 = 7 then 'GET /v3/x#rental' else 'GET /v3/rentals' end,
        case when id % 9000 = 8 then now() + interval '1 hour' else now() - interval '1 hour' end,
@@ -29,12 +29,12 @@ afterAll(() => mirror?.[Symbol.asyncDispose]())
 /** A run whose list answered these records, in an order that has nothing to do with their keys. */
 async function sweepOf(answered: string): Promise<string> {
   const { pool } = mirror.app.database
-  await pool.query(`update sync.runs set status = 'done'`)
-  const { rows } = await pool.query<{ id: string }>(
+  await mirror.all(`update sync.runs set status = 'done'`)
+  const rows = await mirror.all<{ id: string }>(
     `insert into sync.runs (stream, trigger) values ('rentals', 'test') returning id`,
   )
   const run = rows[0]?.id ?? ''
-  await pool.query(
+  await mirror.all(
     `insert into sync.sweep_pages (run_id, pass, page, keys)
      select $1, 1, page, array_agg(id::text) from (select id, (row_number() over (order by md5(id::text)) - 1) / 100 as page
        from generate_series(1, ${size}) id where ${answered}) paged group by page`,
@@ -47,7 +47,7 @@ async function sweepOf(answered: string): Promise<string> {
 /** The task as another worker takes it over, which is stopped before its third step. */
 async function takenOver(id: string): Promise<TaskRun<'list'> & { readonly task: Task }> {
   const { pool } = mirror.app.database
-  await pool.query(`update sync.tasks set status = 'waiting' where id = $1`, [id])
+  await mirror.all(`update sync.tasks set status = 'waiting' where id = $1`, [id])
   const task = await claimTask(pool, id, 'test')
   if (task === null) throw new Error('The task could not be claimed.')
   let steps = 0
@@ -78,14 +78,14 @@ const ended = (keys: number): Checkpoint => ({
 })
 
 async function leftOver(): Promise<readonly unknown[]> {
-  const { rows } = await mirror.app.database.pool.query(
+  const rows = await mirror.all(
     'select (select count(*)::int from sync.sweep_parts) as parts, (select count(*)::int from sync.sweep_ranges) as ranges',
   )
   return rows
 }
 
 async function tasksAfter(id: string, kind: string): Promise<{ keys: string[]; all: number; hold?: boolean }[]> {
-  const { rows } = await mirror.app.database.pool.query<{ payload: { keys: string[]; all: number } }>(
+  const rows = await mirror.all<{ payload: { keys: string[]; all: number } }>(
     'select payload from sync.tasks where run_id = (select run_id from sync.tasks where id = $1) and kind = $2 order by id',
     [id, kind],
   )
@@ -98,9 +98,8 @@ it('counts a pass: each key once is complete, one that came twice is not', async
   expect(times).toBeGreaterThan(1)
   expect(outcome).toEqual(nextVariant(ended(size)))
 
-  const { pool } = mirror.app.database
-  await pool.query(`update sync.tasks set checkpoint = null where id = $1`, [id])
-  await pool.query(
+  await mirror.all(`update sync.tasks set checkpoint = null where id = $1`, [id])
+  await mirror.all(
     `update sync.sweep_pages set keys = keys || '17'::text where page = 3 and run_id = (select run_id from sync.tasks where id = $1)`,
     [id],
   )
@@ -122,7 +121,7 @@ it('asks for exactly what it missed: no stub, no tombstone, no row that was writ
 it('holds what is too much, and asks for a sample that is spread over all ranges', async () => {
   const id = await sweepOf('id % 3 <> 0')
   await insist(id, nextVariant(ended(size)), endSweep)
-  const { rows } = await mirror.app.database.pool.query<{ held: string; kept: number; missing: number }>(
+  const rows = await mirror.all<{ held: string; kept: number; missing: number }>(
     `select held, (select count(*)::int from sync.held where run_id = r.id) as kept, (plan ->> 'missing')::int as missing
      from sync.runs r where id = (select run_id from sync.tasks where id = $1)`,
     [id],

@@ -43,7 +43,7 @@ it.skipIf(isQuick)(
     expect((await upgrade()).rowCount).toBe(count)
     expect(await sync()).toEqual({ lists: pages, details: [] })
     expect(await rowsOf(mirror)).toEqual(before)
-    const { rows } = await pool.query('select count(*)::int as renewed from sync.records where projection <> 77')
+    const rows = await mirror.all('select count(*)::int as renewed from sync.records where projection <> 77')
     expect(rows).toEqual([{ renewed: count }])
 
     await upgrade()
@@ -59,4 +59,4 @@ const rentalsIn = (paths: readonly string[]): readonly string[] =>
 
 /** The rows, with the transactions that wrote them. */
 const rowsOf = async (mirror: TestMirror): Promise<object[]> =>
-  (await mirror.app.database.pool.query('select xmin::text, id, _payload::text from mirror.rentals order by id')).rows
+  await mirror.all('select xmin::text, id, _payload::text from mirror.rentals order by id')
