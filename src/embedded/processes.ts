@@ -15,7 +15,6 @@ export function processToken(pid: number): string | null {
   return `${pid} ${fields[19] ?? ''} ${readProc('sys/kernel/random/boot_id')?.trim() ?? ''}`
 }
 
-/** The mark of this process. */
 export function ownToken(): string {
   return processToken(process.pid) ?? `${process.pid}`
 }

@@ -47,7 +47,6 @@ const pollMs = 100
 const startAttempts = 20
 const retryMs = 500
 
-/** The folder of Postgres's files at a location. */
 export const clusterFolder = (location: string): string => join(location, 'postgres')
 
 /** Major version a database folder was made by; null when there is none. */

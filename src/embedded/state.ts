@@ -45,7 +45,6 @@ export async function readState(dataDir: string): Promise<State | null> {
   )
 }
 
-/** The state in a text; null when it holds none. */
 function parseState(text: string): State | null {
   let value: unknown
   try {

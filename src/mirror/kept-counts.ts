@@ -93,7 +93,6 @@ async function prove(database: Database, stream: string, log: Logger): Promise<v
 export const notingDone = (count: 'count(*)' | '-count(*)', from: string): string =>
   `insert into outbox.done_counts (count) select ${count} from ${from} having count(*) > 0`
 
-/** How many changes are done. */
 export async function doneChanges(db: Queryable): Promise<number> {
   const { rows } = await db.query<{ done: number }>(
     'select coalesce(sum(count), 0)::float8 as done from outbox.done_counts',

@@ -17,7 +17,6 @@ const crew = streamNamed('rental_crew_members')
 /** A crew member of one of the user's rentals: the API does not say which user it is. */
 type CrewMember = { readonly rentalId: string; readonly id: string; readonly erased: boolean }
 
-/** The crew of the rentals of a user. */
 export async function crewOf(db: Queryable, userId: string): Promise<readonly CrewMember[]> {
   const { rows } = await db.query<CrewMember>(
     `select c.rental_id::text as "rentalId", c.id::text, e.key is not null as erased

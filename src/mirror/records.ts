@@ -195,7 +195,6 @@ async function belowLiving(
   return states.filter((state) => living.has(state))
 }
 
-/** Records of one stream by their keys. */
 export type RecordKeys = { readonly stream: StreamDef; readonly keys: readonly (readonly string[])[] }
 
 /**

@@ -1,7 +1,6 @@
 // sync.webhook_deliveries: each attempt to deliver a call of the webhook, for the person who operates it. What is kept of
 // them for how long, mirror/history.ts says.
 
-import { sql } from 'kysely'
 import { inMs, on, type Queryable } from '../database/sql.ts'
 import { deliveriesKept } from './history.ts'
 
@@ -18,7 +17,6 @@ export type Delivery = {
   readonly afterCursor: string | null
 }
 
-/** Notes an attempt that has just ended. */
 export async function noteDelivery(db: Queryable, delivery: Delivery): Promise<void> {
   const { id, changes, status, durationMs, error, afterCursor } = delivery
   await on(db)
@@ -39,31 +37,19 @@ export type ListedDelivery = Delivery & { readonly sentAt: Date }
 
 /** The last attempts of a week, newest first. */
 export async function listDeliveries(db: Queryable, limit: number): Promise<readonly ListedDelivery[]> {
-  return await on(db)
-    .selectFrom('sync.webhook_deliveries as d')
-    .select([
-      'sent_at as sentAt',
-      'message_id as id',
-      'changes',
-      'status',
-      'duration_ms as durationMs',
-      'error',
-      'after_cursor as afterCursor',
-    ])
-    .where('sent_at', '>', sql<Date>`clock_timestamp() - interval '7 days'`)
-    .orderBy('d.id', 'desc')
-    .limit(Math.min(limit, deliveriesKept))
-    .execute()
+  const { rows } = await db.query<ListedDelivery>(
+    `select sent_at as "sentAt", message_id as id, changes, status, duration_ms as "durationMs", error, after_cursor as "afterCursor"
+     from sync.webhook_deliveries d where sent_at > clock_timestamp() - interval '7 days' order by d.id desc limit $1`,
+    [Math.min(limit, deliveriesKept)],
+  )
+  return rows
 }
 
 /** The consumer's position before this call was first sent; undefined: the call is not among those stored. */
 export async function placeBefore(db: Queryable, messageId: string): Promise<string | null | undefined> {
-  const found = await on(db)
-    .selectFrom('sync.webhook_deliveries')
-    .select('after_cursor')
-    .where('message_id', '=', messageId)
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst()
-  return found?.after_cursor
+  const { rows } = await db.query<{ cursor: string | null }>(
+    'select after_cursor as cursor from sync.webhook_deliveries where message_id = $1 order by id limit 1',
+    [messageId],
+  )
+  return rows[0]?.cursor
 }

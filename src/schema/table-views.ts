@@ -27,7 +27,6 @@ function readerColumns(stream: StreamDef): Columns {
   }
 }
 
-/** The views of mirror_views. */
 export const readerViews: RepeatableStep = {
   name: 'views',
   views: streams

@@ -47,7 +47,6 @@ type Open = { -readonly [K in keyof StreamCheck]: StreamCheck[K] }
 /** Differences and problems kept per stream; the counts are complete. */
 const kept = 20
 
-/** Adds findings up. */
 export class CheckTally {
   readonly #streams = new Map<string, Open>()
 
@@ -75,7 +74,6 @@ export class CheckTally {
     if (entry.problems.length < kept) entry.problems = [...entry.problems, text]
   }
 
-  /** All streams, in the order they were checked. */
   all(): readonly StreamCheck[] {
     return [...this.#streams.values()]
   }

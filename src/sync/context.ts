@@ -77,7 +77,6 @@ export type TaskRun<K extends Kind = Kind> = Reading<K> & {
   readonly released?: ReadonlySet<string>
 }
 
-/** The run of a task. */
 export function taskRun(context: SyncContext, task: Task, writer: TaskWriter, signal: AbortSignal): TaskRun {
   const stream = streamNamed(task.stream)
   return { context, task, stream, reads: stream.reads, writer, stubs: new StubCache(), signal }
@@ -139,7 +138,6 @@ export type TaskWriter = {
    * age.
    */
   knownRecords(run: Reading, keys: readonly string[], comparesAged: boolean): Promise<ReadonlyMap<string, KnownRecord>>
-  /** What is known of the details of records, by key. */
   knownDetails(run: Reading, keys: readonly string[]): Promise<ReadonlyMap<string, DetailState>>
   /** What the list showed of records, by key. */
   listed(run: Reading<'list'>, keys: readonly string[]): Promise<ReadonlyMap<string, Listed>>
@@ -156,6 +154,5 @@ export type TaskWriter = {
   plan(run: TaskRun): Promise<Plan>
   /** What waits for a place that these details have: something more urgent, anything at all? */
   waiting(run: TaskRun): Promise<Waiting>
-  /** Ends the task. */
   end(run: TaskRun, next?: Following): Promise<void>
 }

@@ -166,7 +166,6 @@ const decisions = (db: Queryable) =>
     .select(['result_id as resultId', 'done_at as doneAt', 'error'])
     .$narrowType<Pick<Decision, 'via' | 'what'>>()
 
-/** The decisions about a target, the newest first. */
 export const decisionsAbout = (db: Queryable, target: string, limit: number): Promise<readonly Decision[]> =>
   decisions(db).where('target', '=', target).orderBy('id', 'desc').limit(limit).execute()
 

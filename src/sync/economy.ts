@@ -81,6 +81,5 @@ export function economyOf(
   }
 }
 
-/** Whether no sample was read within a day. */
 export const isSampleDue = ({ sampledAt, since, state }: RepeatingRead, now: Date): boolean =>
   state === 'redundant' && now.getTime() - (sampledAt ?? since).getTime() >= dayMs

@@ -164,7 +164,6 @@ export async function listQuarantine(
   return await (stream === undefined ? entries : entries.where('stream', '=', stream)).execute()
 }
 
-/** One entry by its number; null when it is not there. */
 export async function getQuarantined(db: Queryable, id: string): Promise<QuarantineEntry | null> {
   return (await selectEntries(db).where('q.id', '=', id).executeTakeFirst()) ?? null
 }

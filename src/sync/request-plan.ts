@@ -42,7 +42,6 @@ export type RequestPlan = Pick<PlannedStream, 'first' | 'pages' | 'perDay'> & {
   readonly streams: readonly PlannedStream[]
 }
 
-/** Makes the plan. */
 export function planRequests(input: RequestPlanInput): RequestPlan {
   const { settings, intervals } = input
   const daily = { ...input, wanted: intervals, measured: new Map(), soonShare, hotShare: soonShare, changedADay }

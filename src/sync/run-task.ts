@@ -66,7 +66,6 @@ export async function runTask(
   }
 }
 
-/** Carries a task out, by the writer of its run. */
 export function carryOut(run: TaskRun): Promise<void> {
   const { stream, task } = run
   switch (task.kind) {

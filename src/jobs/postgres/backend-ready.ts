@@ -10,7 +10,6 @@ const backoff = { firstMs: 200, longestMs: 2_000 }
 /** Milliseconds to wait for a close. BullMQ would wait forever for a backend that is gone. */
 const closeMs = 10_000
 
-/** Logs errors of the backend. */
 export const quietly = (log: Logger): ((error: Error) => void) =>
   warnAbout(log, 'queue_error', 'the queue backend reported an error')
 

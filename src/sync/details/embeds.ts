@@ -222,7 +222,6 @@ const userId = /^\d{1,18}$/
 
 const asItIs = (record: Json): Json => record
 
-/** An id as text; undefined where there is none. */
 const idAt = (record: Json, path: string): string | undefined => textOf(valueAt(record, path))
 
 /** The same changes, with the stubs of what stands inside the records. */

@@ -32,21 +32,11 @@ const neededMs = 7 * 24 * 3_600_000
 
 /** All reads that repeat others, in the order of their names. */
 export async function repeatingReads(db: Queryable): Promise<readonly RepeatingRead[]> {
-  return await on(db)
-    .selectFrom('sync.reads')
-    .select((eb) => [
-      'endpoint',
-      'same_as as sameAs',
-      'state',
-      eb.cast<number>('compared', 'float8').as('compared'),
-      eb.cast<number>('differed', 'float8').as('differed'),
-      eb.cast<number>('skipped', 'float8').as('skipped'),
-      'since',
-      'sampled_at as sampledAt',
-    ])
-    .orderBy('endpoint')
-    .$narrowType<{ state: RepeatingRead['state'] }>()
-    .execute()
+  const { rows } = await db.query<RepeatingRead>(
+    `select endpoint, same_as as "sameAs", state, compared::float8 as compared, differed::float8 as differed,
+       skipped::float8 as skipped, since, sampled_at as "sampledAt" from sync.reads order by endpoint`,
+  )
+  return rows
 }
 
 /** Those of one stream, its single first. */

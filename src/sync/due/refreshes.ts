@@ -33,7 +33,6 @@ function company(stream: StreamDef): string {
   return told === undefined ? 'null' : `company_access.of_${told.name}(${key})`
 }
 
-/** `mirror.refresh`. */
 export const refreshFunction: RepeatableStep = {
   name: 'refresh-function',
   sql: fillSql(refresh, {

@@ -1,8 +1,7 @@
 // Requests: which streams to read.
 
-import { sql } from 'kysely'
 import type { Turn } from '../../catalog/turns.ts'
-import { on, type Queryable } from '../../database/sql.ts'
+import type { Queryable } from '../../database/sql.ts'
 import type { RunStatus } from '../runs/runs.ts'
 
 /** One stream of an open request, with the state of its run. */
@@ -41,41 +40,29 @@ export async function createRequest(
 
 /** True when an open request already waits to start this run. */
 export async function isRequested(db: Queryable, { stream, hot }: Turn): Promise<boolean> {
-  const waiting = await on(db)
-    .selectFrom('sync.request_streams as s')
-    .innerJoin('sync.requests as r', 'r.id', 's.request_id')
-    .select('s.stream')
-    .where('r.finished_at', 'is', null)
-    .where('r.hot', '=', hot)
-    .where('s.stream', '=', stream)
-    .where('s.run_id', 'is', null)
-    .limit(1)
-    .executeTakeFirst()
-  return waiting !== undefined
+  const { rowCount } = await db.query(
+    `select from sync.request_streams s join sync.requests r on r.id = s.request_id
+     where r.finished_at is null and r.hot = $2 and s.stream = $1 and s.run_id is null limit 1`,
+    [stream, hot],
+  )
+  return rowCount === 1
 }
 
-/** All streams of all open requests. */
 export async function openStreams(db: Queryable): Promise<readonly OpenStream[]> {
-  return await on(db)
-    .selectFrom('sync.requests as q')
-    .innerJoin('sync.request_streams as s', 's.request_id', 'q.id')
-    .leftJoin('sync.runs as r', 'r.id', 's.run_id')
-    .select(['s.request_id', 'q.trigger', 'q.full_read', 'q.hot', 's.stream', 's.run_id', 'r.status as run_status'])
-    .select(sql<boolean>`r.swept_at is not null`.as('swept'))
-    .where('q.finished_at', 'is', null)
-    .orderBy('q.id')
-    .execute()
+  const { rows } = await db.query<OpenStream>(
+    `select s.request_id, q.trigger, q.full_read, q.hot, s.stream, s.run_id, r.status as run_status, r.swept_at is not null as swept
+     from sync.requests q join sync.request_streams s on s.request_id = q.id left join sync.runs r on r.id = s.run_id
+     where q.finished_at is null order by q.id`,
+  )
+  return rows
 }
 
 /** Removes paused streams from all requests, unless their runs have started. */
 export async function dropPaused(db: Queryable): Promise<void> {
-  await on(db)
-    .deleteFrom('sync.request_streams')
-    .where('run_id', 'is', null)
-    .where('stream', 'in', (paused) =>
-      paused.selectFrom('sync.streams').select('stream').where('paused_by', 'is not', null),
-    )
-    .execute()
+  await db.query(
+    `delete from sync.request_streams s using sync.streams p
+     where s.run_id is null and p.stream = s.stream and p.paused_by is not null`,
+  )
 }
 
 /** Ends the requests whose runs have all ended; a refresh that is not claimed yet has none. */

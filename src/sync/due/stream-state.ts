@@ -92,28 +92,22 @@ export async function takeTurn(db: Queryable, turn: Turn, earlyS: number): Promi
 
 /** Names of the turns that came more than `lateS` seconds ago: their wake-up was lost. */
 export async function overdueTurns(db: Queryable, lateS: number): Promise<readonly string[]> {
-  const overdue = (hot: boolean) => {
-    const { dueAt, interval } = columnsOf({ hot })
-    return on(db)
-      .selectFrom('sync.streams')
-      .select((eb) => ['stream', eb.lit(hot).as('hot'), `${dueAt} as dueAt`])
-      .where('paused_by', 'is', null)
-      .where(interval, 'is not', null)
-      .where(dueAt, '<', inMs(-lateS * 1_000))
-  }
-  const rows = await overdue(false).unionAll(overdue(true)).orderBy('dueAt').execute()
+  const { rows } = await db.query<Turn>(
+    `select s.stream, t.hot from sync.streams s cross join lateral (values (false, s.next_due_at, s.interval_s),
+       (true, s.hot_next_due_at, s.hot_interval_s)) t (hot, due_at, interval_s)
+     where s.paused_by is null and t.interval_s is not null and t.due_at < clock_timestamp() - $1::float8 * interval '1 s'
+     order by t.due_at`,
+    [lateS],
+  )
   return rows.map(turnName)
 }
 
 /** Nothing below the parent is due: the stream is as fresh as its parent. */
 export async function inheritFreshness(db: Queryable, stream: string, parent: string): Promise<void> {
-  await on(db)
-    .updateTable('sync.streams as s')
-    .from('sync.streams as p')
-    .set({ as_of: sql`greatest(s.as_of, p.as_of)` })
-    .where('s.stream', '=', stream)
-    .where('p.stream', '=', parent)
-    .execute()
+  await db.query(
+    `update sync.streams s set as_of = greatest(s.as_of, p.as_of) from sync.streams p where s.stream = $1 and p.stream = $2`,
+    [stream, parent],
+  )
 }
 
 /** Average requests of the last ten runs within a week: what a turn costs, by its name. */
@@ -130,18 +124,12 @@ export async function turnCosts(db: Queryable): Promise<ReadonlyMap<string, numb
 
 /** Pages of the last complete sweep of a list; null: there was none. */
 export async function pagesOfList(db: Queryable, stream: string): Promise<number | null> {
-  const run = await on(db)
-    .selectFrom('sync.runs')
-    .select('pages')
-    .where('stream', '=', stream)
-    .where('hot', '=', false)
-    .where('record_key', 'is', null)
-    .where('status', 'in', ['done', 'held'])
-    .where('trigger', '<>', 'release')
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return run === undefined ? null : Number(run.pages)
+  const { rows } = await db.query<{ pages: number }>(
+    `select pages::float8 as pages from sync.runs where stream = $1 and not hot and record_key is null
+       and status in ('done', 'held') and trigger <> 'release' order by id desc limit 1`,
+    [stream],
+  )
+  return rows[0]?.pages ?? null
 }
 
 /** Above this share of unexpected changes a stream is read as often as if nothing made it due; known after so many reads. */
@@ -164,7 +152,6 @@ export async function unexpectedShares(db: Queryable): Promise<readonly Unexpect
 /** Consecutive failures of hot runs: this many are not an accident. */
 const failuresToReport = 3
 
-/** A stream whose last hot runs all failed. */
 export type FailingHotRuns = {
   readonly stream: string
   /** The last of them. */

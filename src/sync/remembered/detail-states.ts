@@ -2,7 +2,7 @@
 // answers, and what their list showed.
 
 import type { StreamDef } from '../../catalog/types.ts'
-import { on, type Queryable } from '../../database/sql.ts'
+import type { Queryable } from '../../database/sql.ts'
 import { stringifyJson } from '../../json/plain.ts'
 import { askedJoin, rememberedJoin } from '../../mirror/records.ts'
 import { isExpected } from '../due/due.ts'
@@ -69,25 +69,19 @@ export type Seen = {
   readonly byList: boolean
 }
 
-/** Was this record seen since then? */
 export async function isSeenSince(
   db: Queryable,
   stream: StreamDef,
   key: string,
   { since, byList }: Seen,
 ): Promise<boolean> {
-  const seen = await on(db)
-    .selectFrom('sync.records')
-    .select('key')
-    .where('stream', '=', stream.name)
-    .where('key', '=', key)
-    // A record whose own read answered 404 was requested, not seen.
-    .where((eb) => (byList ? eb.lit(true) : eb('detail_hash', 'is distinct from', '')))
-    .where((eb) =>
-      eb(byList ? eb.fn<Date>('greatest', ['detail_read_at', 'listed_at']) : 'detail_read_at', '>=', since),
-    )
-    .executeTakeFirst()
-  return seen !== undefined
+  // A record whose own read answered 404 was requested, not seen.
+  const isSeen = byList
+    ? 'greatest(detail_read_at, listed_at) >= $3'
+    : `detail_read_at >= $3 and detail_hash is distinct from ''`
+  const values = [stream.name, key, since]
+  const { rowCount } = await db.query(`select from sync.records where stream = $1 and key = $2 and ${isSeen}`, values)
+  return rowCount === 1
 }
 
 /** An answer that came with an entity tag. */

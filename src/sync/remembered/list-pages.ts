@@ -23,7 +23,6 @@ export async function keptNames(db: Queryable, stream: string, maxAgeMs: number)
   return new Set(rows.map(({ name }) => name))
 }
 
-/** What is kept of a page. */
 export async function keptPage(db: Queryable, stream: string, name: string): Promise<ListPage | null> {
   const page = await on(db)
     .selectFrom('sync.list_pages')

@@ -96,7 +96,6 @@ export async function addCounts(db: Queryable, runId: string, counts: Partial<Ru
   await addingCounts(on(db), runId, counts)?.execute()
 }
 
-/** How many rows a run has inserted so far. */
 export async function insertedBy(db: Queryable, runId: string): Promise<number> {
   const run = await on(db).selectFrom('sync.runs').select('inserted').where('id', '=', runId).executeTakeFirst()
   return Number(run?.inserted ?? 0)
@@ -196,7 +195,6 @@ export async function finishRun(
   return run
 }
 
-/** Whether a run wrote any record. */
 export const hasChanged = (run: Pick<Run, 'inserted' | 'updated' | 'deleted'>): boolean =>
   [run.inserted, run.updated, run.deleted].some((rows) => Number(rows) > 0)
 
@@ -232,7 +230,6 @@ export async function listRuns(
   return await (stream === undefined ? runs : runs.where('r.stream', '=', stream)).execute()
 }
 
-/** One run; null when there is none of this number. */
 export async function findRun(db: Queryable, id: string): Promise<Run | null> {
   return (await selectRuns(db).where('r.id', '=', id).executeTakeFirst()) ?? null
 }

@@ -110,7 +110,6 @@ export async function findRanges(
   }
 }
 
-/** How many ranges were found. */
 export async function countRanges(db: Queryable, runId: string): Promise<number> {
   const { rows } = await db.query<{ ranges: number }>(
     'select count(*)::int as ranges from sync.sweep_ranges where run_id = $1',
@@ -210,7 +209,6 @@ export async function compareRange(
   return row
 }
 
-/** Keys a portion at a time. */
 export type KeyPortions = AsyncIterable<readonly string[]> | Iterable<readonly string[]>
 
 /** The keys that a sweep missed, a range at a time. */

@@ -1,6 +1,6 @@
 // The pages of sweeps, and the held deletions.
 
-import { now, on, type Queryable } from '../../database/sql.ts'
+import { on, type Queryable } from '../../database/sql.ts'
 import { stringifyJson } from '../../json/plain.ts'
 import type { KeyPortions } from './sweep-ranges.ts'
 
@@ -88,15 +88,11 @@ export async function addToPlan(db: Queryable, runId: string, facts: unknown): P
   await db.query(sql, [runId, stringifyJson(facts)])
 }
 
-/** The held keys of an unreleased run. */
 export async function heldKeys(db: Queryable, runId: string): Promise<readonly string[]> {
-  const rows = await on(db)
-    .selectFrom('sync.held')
-    .select('key')
-    .where('run_id', '=', runId)
-    .where('released_at', 'is', null)
-    .orderBy('key')
-    .execute()
+  const { rows } = await db.query<{ key: string }>(
+    'select key from sync.held where run_id = $1 and released_at is null order by key',
+    [runId],
+  )
   return rows.map((row) => row.key)
 }
 
@@ -121,14 +117,10 @@ export async function takeBackHeld(db: Queryable, runId: string): Promise<void> 
   await on(db).updateTable('sync.runs').set({ held: '0', plan: null }).where('id', '=', runId).execute()
 }
 
-/** Marks held keys as released. */
 export async function markReleased(db: Queryable, runId: string): Promise<void> {
-  await on(db)
-    .updateTable('sync.held')
-    .set({ released_at: now })
-    .where('run_id', '=', runId)
-    .where('released_at', 'is', null)
-    .execute()
+  await db.query('update sync.held set released_at = clock_timestamp() where run_id = $1 and released_at is null', [
+    runId,
+  ])
 }
 
 export type HeldRun = {
@@ -141,11 +133,8 @@ export type HeldRun = {
 
 /** Of the newest complete run and the newest hot run of each stream those that still hold deletions. */
 export async function heldRuns(db: Queryable): Promise<readonly HeldRun[]> {
-  return await on(db)
-    .selectFrom('sync.held_plans')
-    .select((eb) => [eb.cast<number>('run_id', 'float8').as('id'), 'stream', 'held', 'started_at as startedAt'])
-    .select('found as plan')
-    .$narrowType<Pick<HeldRun, 'stream' | 'held' | 'startedAt'>>()
-    .orderBy('run_id')
-    .execute()
+  const { rows } = await db.query<HeldRun>(
+    `select run_id::float8 as id, stream, held, started_at as "startedAt", found as plan from sync.held_plans order by run_id`,
+  )
+  return rows
 }

@@ -1,6 +1,6 @@
 // Tasks: the units of work of a run, claimed under a lease with a fencing number.
 
-import { type QueryCreator, type RawBuilder, type SqlBool, sql, type UpdateResult } from 'kysely'
+import { type QueryCreator, sql, type UpdateResult } from 'kysely'
 import { claiming, hasRunOut, leaseLost } from '../../database/leases.ts'
 import type { MirrorDatabase } from '../../database/schema.generated.ts'
 import { inMs, now, on, type Queryable } from '../../database/sql.ts'
@@ -79,8 +79,6 @@ const claimableSql = (forMs = 0): string => {
   return `(status = 'waiting' and ${forMs === 0 ? 'not_before' : 'greatest(created_at, not_before)'} <= ${then}
     or status = 'running' and ${hasRunOut('', then)})`
 }
-const claimable = (forMs = 0): RawBuilder<SqlBool> => sql.raw(claimableSql(forMs))
-
 const claimSql = `
   with c as (
     update sync.tasks set status = 'running', attempts = attempts + 1, ${claiming('$2', leaseMs)}
@@ -141,16 +139,12 @@ export async function endTask(db: Queryable, task: Task, { error }: { readonly e
   assertOurs(updated, task)
 }
 
-/** Whether any task of this run is open or running. */
 export async function hasOpenTasks(db: Queryable, runId: string): Promise<boolean> {
-  const open = await on(db)
-    .selectFrom('sync.tasks')
-    .select('id')
-    .where('run_id', '=', runId)
-    .where('status', 'in', ['waiting', 'running'])
-    .limit(1)
-    .executeTakeFirst()
-  return open !== undefined
+  const { rowCount } = await db.query(
+    `select from sync.tasks where run_id = $1 and status in ('waiting', 'running') limit 1`,
+    [runId],
+  )
+  return rowCount === 1
 }
 
 /** Gives a task back, to be claimed again after `delayMs`; what it committed stays. A stop costs no attempt. */
@@ -184,14 +178,10 @@ export async function takeWakeable(
 
 /** Tasks that could have been claimed for this long, most urgent first: their wake-ups did not arrive. */
 export async function neglectedTasks(db: Queryable, forMs: number, limit: number): Promise<readonly string[]> {
-  const rows = await on(db)
-    .selectFrom('sync.tasks')
-    .select('id')
-    .where(claimable(forMs))
-    .orderBy('priority')
-    .orderBy('id')
-    .limit(limit)
-    .execute()
+  const { rows } = await db.query<{ id: string }>(
+    `select id from sync.tasks where ${claimableSql(forMs)} order by priority, id limit $1`,
+    [limit],
+  )
   return rows.map(({ id }) => id)
 }
 
@@ -222,13 +212,10 @@ export type Waiting = {
 
 /** What waits to be claimed: urgent is what has a lower priority number than `below` and has waited for `forMs`. */
 export async function waitingTasks(db: Queryable, below: number, forMs: number): Promise<Waiting> {
-  const waiting = on(db).selectFrom('sync.tasks').select('id').limit(1)
-  return await on(db)
-    .selectNoFrom(({ exists }) => [
-      exists(waiting.where(claimable(forMs)).where('priority', '<', below))
-        .$castTo<boolean>()
-        .as('urgent'),
-      exists(waiting.where(claimable())).$castTo<boolean>().as('any'),
-    ])
-    .executeTakeFirstOrThrow()
+  const { rows } = await db.query<Waiting>(
+    `select exists (select from sync.tasks where ${claimableSql(forMs)} and priority < $1) as urgent,
+       exists (select from sync.tasks where ${claimableSql()}) as any`,
+    [below],
+  )
+  return rows[0] ?? { urgent: false, any: false }
 }

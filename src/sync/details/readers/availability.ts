@@ -94,7 +94,6 @@ export class AvailabilityBatches {
     return { answer: isWhole ? outcome.value : null, found: changeSet([found, { problems }]) }
   }
 
-  /** Asks for one cell by the single endpoint. */
   single({ resourceId, date, duration }: Cell): Promise<Answered<ReadValue>> {
     const { single: endpoint } = this.#reading.reads
     return readOutcome(this.#reading, { endpoint, params: { resourceId }, query: { date, duration } })
