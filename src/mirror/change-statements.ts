@@ -50,39 +50,38 @@ type Going = {
   /** When their absence was read, and where. */
   readonly readAt: string
   readonly source: string
-  /** Columns to return in addition to the key, as `name: expression`. */
-  readonly also?: Readonly<Record<string, string>>
+  /** Which of several scopes it was in; missing: there are none. */
+  readonly place?: string
 }
 
 /**
  * Turns live rows into tombstones. Locks them in key order, each looked up by index: of a table that was never analysed
  * Postgres expects next to no live rows, and would compare each of them with all that is given.
- * Returns their keys as text, one column `k0`, `k1` … per key column.
+ * Returns their keys as text, one column `k0`, `k1` … per key column, and `place`.
  */
-function tombstoneSql(stream: StreamDef, { given, condition, readAt, source, also = {} }: Going): string {
+function tombstoneSql(stream: StreamDef, { given, condition, readAt, source, place = 'null' }: Going): string {
   const { key, name } = stream
   const table = `mirror.${identifier(name)}`
-  const more = Object.entries(also)
   // Nothing of a person is kept; of a document whose person stays, what the log holds is kept.
   const lost = stream.document === true ? personalColumns(stream) : []
   const kept = lost.length > 0 ? ` || ${keepingLost(lost, 'm')}` : ''
   const held = lost.map((column) => `, t.${identifier(column)} as ${formerly(column)}`).join('')
   return `with given as (${given}), gone as materialized (
-      select ${columnList(key, 't')}, ${readAt} as gone_at, ${source} as gone_source${more.map(([as, sql]) => `, ${sql} as ${as}`).join('')}${lost.map((column) => `, t.${formerly(column)}`).join('')}
+      select ${columnList(key, 't')}, ${readAt} as gone_at, ${source} as gone_source, ${place} as place${lost.map((column) => `, t.${formerly(column)}`).join('')}
       from given g cross join lateral (select ${columnList(key, 't')}${held} from ${table} t
         where ${condition} and t._deleted_at is null order by ${columnList(key, 't')} for ${goingLock(stream)}) t
     ), marked as (
       update ${table} t set _deleted_at = clock_timestamp(), _changed_at = clock_timestamp(), _source = g.gone_source,
         _read_at = greatest(${knownRead('t')}, g.gone_at)${redacted(stream)}
       from gone g where ${sameKey(key, 't', 'g')}
-      returning ${columnList(key, 't')}, t._deleted_at${more.map(([as]) => `, g.${as}`).join('')}${lost.map((column) => `, g.${formerly(column)}`).join('')}
+      returning ${columnList(key, 't')}, t._deleted_at, g.place${lost.map((column) => `, g.${formerly(column)}`).join('')}
     ), logged as (
       insert into mirror.change_log (epoch, stream, key, operation, diff)
       select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 'm')}, 'delete',
         jsonb_build_object('_deleted_at', jsonb_build_array(null, m._deleted_at))${kept}
       from marked m
     )
-    select ${key.map((column, index) => `m.${identifier(column)}::text as k${index}`).join(', ')}${more.map(([as]) => `, m.${as}`).join('')} from marked m`
+    select ${key.map((column, index) => `m.${identifier(column)}::text as k${index}`).join(', ')}, m.place from marked m`
 }
 
 const readAtParameter = storableReadTime('$1::timestamptz')
@@ -202,7 +201,7 @@ export const tombstoneInScope = (stream: StreamDef, shape: ScopeShape, source: R
     ...scopeSql(stream, shape, source),
     readAt: 'g.read_at',
     source: 'g.source',
-    also: { place: 'g.place' },
+    place: 'g.place',
   })
 
 /**

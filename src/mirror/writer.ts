@@ -198,7 +198,7 @@ async function tombstoneKeys(writing: Writing, gone: Tombstones): Promise<void> 
 }
 
 /** A row that became a tombstone, and which of the statement's scopes it was in. */
-type Tombstone = { readonly key: readonly string[]; readonly place?: string }
+type Tombstone = { readonly key: readonly string[]; readonly place: string | undefined }
 
 /** Runs a tombstone statement. */
 async function tombstone(
@@ -209,10 +209,7 @@ async function tombstone(
 ): Promise<readonly Tombstone[]> {
   const { rows } = await writing.client.query<Record<string, string>>(sql, parameters)
   if (rows.length > 0) tallyOf(writing, stream).deleted += rows.length
-  return rows.map((row) => ({
-    key: stream.key.map((_, index) => row[`k${index}`] ?? ''),
-    ...(row.place === undefined ? {} : { place: row.place }),
-  }))
+  return rows.map((row) => ({ key: stream.key.map((_, index) => row[`k${index}`] ?? ''), place: row.place }))
 }
 
 /** Turns the descendants of new tombstones into tombstones too, and redacts the data of a person. */

@@ -1,6 +1,5 @@
 // sync.quarantine: records that cannot be mirrored, whole, with the reason; never silently dropped.
 
-import { type SqlBool, sql } from 'kysely'
 import type { PoolClient } from 'pg'
 import { isContentKeySql } from '../catalog/keys.ts'
 import { on, type Queryable, textArray } from '../database/sql.ts'
@@ -120,13 +119,10 @@ export async function clearQuarantine(
  * whose content changes would leave a row behind with each change. Call it after a sweep that is proven complete.
  */
 export async function clearUnseen(db: Queryable, stream: string, endpoint: string, since: Date): Promise<void> {
-  await on(db)
-    .deleteFrom('sync.quarantine')
-    .where('stream', '=', stream)
-    .where('endpoint', '=', endpoint)
-    .where('last_seen_at', '<', since)
-    .where(sql.raw<SqlBool>(isContentKeySql('key')))
-    .execute()
+  await db.query(
+    `delete from sync.quarantine where stream = $1 and endpoint = $2 and last_seen_at < $3 and ${isContentKeySql('key')}`,
+    [stream, endpoint, since],
+  )
 }
 
 const selectFacts = (db: Queryable) =>
@@ -170,20 +166,14 @@ export async function getQuarantined(db: Queryable, id: string): Promise<Quarant
 
 /** When the oldest entry was first seen; null when there is none. */
 export async function quarantinedSince(db: Queryable): Promise<Date | null> {
-  const { since } = await on(db)
-    .selectFrom('sync.quarantine')
-    .select((eb) => eb.fn.min('first_seen_at').as('since'))
-    .executeTakeFirstOrThrow()
-  return since
+  const { rows } = await db.query<{ since: Date | null }>('select min(first_seen_at) as since from sync.quarantine')
+  return rows[0]?.since ?? null
 }
 
 /** Entries per stream; streams without any are missing. */
 export async function quarantineTotals(db: Queryable): Promise<Readonly<Record<string, number>>> {
-  const rows = await on(db)
-    .selectFrom('sync.quarantine')
-    .select(['stream', sql<number>`count(*)::int`.as('count')])
-    .groupBy('stream')
-    .orderBy('stream')
-    .execute()
+  const { rows } = await db.query<{ stream: string; count: number }>(
+    'select stream, count(*)::int as count from sync.quarantine group by 1 order by 1',
+  )
   return Object.fromEntries(rows.map(({ stream, count }) => [stream, count]))
 }

@@ -1,8 +1,7 @@
 // sync.unknown_fields: fields seen upstream that the catalog does not know. They stay in the payload; here they are listed.
 
-import { sql } from 'kysely'
 import { holdsPerson, streamNamed, streams } from '../catalog/catalog.ts'
-import { on, type Queryable } from '../database/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { indexedKey } from './quarantine.ts'
 
 /** Sightings of one field in one or more records. */
@@ -70,14 +69,11 @@ export const isNewField = `u.first_seen_at > clock_timestamp() - interval '7 day
 
 /** All fields that were ever seen and are not known, by stream and path. */
 export async function listUnknownFields(db: Queryable): Promise<readonly ListedField[]> {
-  return await on(db)
-    .selectFrom('sync.unknown_fields as u')
-    .select(['stream', 'path', 'first_seen_at as firstSeenAt', 'last_seen_at as lastSeenAt', 'sample'])
-    .select((eb) => eb.cast<number>('times', 'float8').as('times'))
-    .select(sql<boolean>`${sql.raw(isNewField)}`.as('isNew'))
-    .orderBy('stream')
-    .orderBy('path')
-    .execute()
+  const { rows } = await db.query<ListedField>(
+    `select stream, path, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt", sample, times::float8 as times,
+       ${isNewField} as "isNew" from sync.unknown_fields u order by stream, path`,
+  )
+  return rows
 }
 
 /** The same in the order of the catalog; a sample is JSON text, null where the record is about a person. */

@@ -1,10 +1,10 @@
 // When streams are due: sync.streams holds the schedule's truth, BullMQ's schedulers only wake us.
 
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import { followersOf } from '../../catalog/catalog.ts'
 import { type Turn, turnName } from '../../catalog/turns.ts'
 import type { MirrorDatabase } from '../../database/schema.generated.ts'
-import { inMs, on, type Queryable } from '../../database/sql.ts'
+import { on, type Queryable } from '../../database/sql.ts'
 
 type StreamState = Readonly<Selectable<MirrorDatabase['sync.streams']>>
 
@@ -79,15 +79,13 @@ const columnsOf = ({ hot }: Pick<Turn, 'hot'>) =>
  */
 export async function takeTurn(db: Queryable, turn: Turn, earlyS: number): Promise<boolean> {
   const { dueAt, interval } = columnsOf(turn)
-  const { numUpdatedRows } = await on(db)
-    .updateTable('sync.streams')
-    .set({ [dueAt]: sql`greatest(${sql.ref(dueAt)}, clock_timestamp()) + ${sql.ref(interval)} * interval '1 s'` })
-    .where('stream', '=', turn.stream)
-    .where('paused_by', 'is', null)
-    .where(interval, 'is not', null)
-    .where((eb) => eb.or([eb(dueAt, 'is', null), eb(dueAt, '<=', inMs(earlyS * 1_000))]))
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
+  const { rowCount } = await db.query(
+    `update sync.streams set ${dueAt} = greatest(${dueAt}, clock_timestamp()) + ${interval} * interval '1 s'
+     where stream = $1 and paused_by is null and ${interval} is not null
+       and coalesce(${dueAt} <= clock_timestamp() + $2::float8 * interval '1 s', true)`,
+    [turn.stream, earlyS],
+  )
+  return rowCount === 1
 }
 
 /** Names of the turns that came more than `lateS` seconds ago: their wake-up was lost. */
@@ -177,16 +175,14 @@ export async function failingHotRuns(db: Queryable): Promise<readonly FailingHot
 
 /** Makes the turns due that follow from changed rows of a stream. */
 export async function makeFollowersDue(db: Queryable, stream: string): Promise<void> {
-  const followers = followersOf(stream)
-  for (const hot of [false, true]) {
-    const names = hot ? followers.hot : followers.details
-    const { dueAt, interval } = columnsOf({ hot })
-    if (names.length === 0) continue
-    await on(db)
-      .updateTable('sync.streams')
-      .set({ [dueAt]: sql`least(${sql.ref(dueAt)}, clock_timestamp())` })
-      .where('stream', 'in', names)
-      .where(interval, 'is not', null)
-      .execute()
-  }
+  const { hot, details } = followersOf(stream)
+  for (const [names, { dueAt, interval }] of [
+    [details, columnsOf({ hot: false })],
+    [hot, columnsOf({ hot: true })],
+  ] as const)
+    if (names.length > 0)
+      await db.query(
+        `update sync.streams set ${dueAt} = least(${dueAt}, clock_timestamp()) where stream = any($1) and ${interval} is not null`,
+        [names],
+      )
 }

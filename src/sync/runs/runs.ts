@@ -207,18 +207,17 @@ export async function runsOfRequest(
   db: Queryable,
   requestId: string,
 ): Promise<{ finished: boolean; streams: number; runs: readonly Run[] }> {
-  const request = await on(db)
-    .selectFrom('sync.requests as q')
-    .select(sql<boolean>`finished_at is not null`.as('finished'))
-    .select(sql<number>`(select count(*)::int from sync.request_streams where request_id = q.id)`.as('streams'))
-    .where('q.id', '=', requestId)
-    .executeTakeFirst()
+  const { rows } = await db.query<{ finished: boolean; streams: number }>(
+    `select finished_at is not null as finished, (select count(*)::int from sync.request_streams where request_id = q.id) as streams
+     from sync.requests q where id = $1`,
+    [requestId],
+  )
   const runs = await selectRuns(db)
     .innerJoin('sync.request_streams as s', 's.run_id', 'r.id')
     .where('s.request_id', '=', requestId)
     .orderBy('r.id')
     .execute()
-  return { finished: request?.finished ?? true, streams: request?.streams ?? 0, runs }
+  return { ...(rows[0] ?? { finished: true, streams: 0 }), runs }
 }
 
 /** The newest runs, newest first. */
