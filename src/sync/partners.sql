@@ -80,12 +80,14 @@ declare
   new_key name;
   known name;
 begin
-  foreach new_key in array array[null, (select r.rolname from pg_roles r where r.oid = role_id), gen_random_uuid()::text] loop
+  select p.partner into known from sync.partners p where p.role = role_id and p.cluster = here;
+  if found then return known; end if;
+  foreach new_key in array array[(select r.rolname from pg_roles r where r.oid = role_id), gen_random_uuid()::text] loop
+    perform company_access.notice_roles();
     insert into sync.partners (partner, name, role, cluster)
-      select new_key, r.rolname, r.oid, here from pg_roles r where r.oid = role_id and new_key is not null on conflict do nothing;
+      select new_key, r.rolname, r.oid, here from pg_roles r where r.oid = role_id on conflict do nothing;
     select p.partner into known from sync.partners p where p.role = role_id and p.cluster = here;
     exit when found;
-    perform company_access.notice_roles();
   end loop;
   return known;
 end $$;

@@ -33,7 +33,7 @@ comment on function outbox.check_access_again(outbox.queue) is
 create or replace function outbox.why_unsent(change outbox.queue) returns jsonb
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
-  erased constant text := case when exists (select from sync.erased) then outbox.erased_user(change) end;
+  erased constant text := outbox.erased_user(change);
   refused text;
 begin
   if change.expires_at <= clock_timestamp() then

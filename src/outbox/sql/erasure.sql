@@ -25,6 +25,8 @@ create or replace function outbox.erased_user(change outbox.queue) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
+  -- Nearly always nobody is: to find that out costs a fifth of the rest.
+  if not exists (select from sync.erased) then return null; end if;
   return (select case e.stream when 'users' then e.key else coalesce(
       (select r.user_id::text from mirror.rentals r where r.id = substring(change.aggregate from '^rental:(\d{1,18})$')::bigint), 'USER') end
     from sync.erased e
