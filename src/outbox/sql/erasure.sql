@@ -25,7 +25,7 @@ create or replace function outbox.erased_user(change outbox.queue) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- Nearly always nobody is: to find that out costs a fifth of the rest.
+  -- Nearly always nobody is: 5 microseconds instead of 36 (loops in PL/pgSQL, embedded Postgres).
   if not exists (select from sync.erased) then return null; end if;
   return (select case e.stream when 'users' then e.key else coalesce(
       (select r.user_id::text from mirror.rentals r where r.id = substring(change.aggregate from '^rental:(\d{1,18})$')::bigint), 'USER') end
