@@ -161,9 +161,9 @@ describe('a conflict', () => {
 describe('a second user on a rental', () => {
   it('is a conflict that names both, and can’t be forced', async () => {
     const rentals = rig.rows('rentals')
-    const taken = rentals.flatMap(({ key, record }) =>
-      record.user ? [{ id: key.id, user: (record.user as { id: number }).id }] : [],
-    ).at(-1) // the planner of other tests takes the first
+    const taken = rentals
+      .flatMap(({ key, record }) => (record.user ? [{ id: key.id, user: (record.user as { id: number }).id }] : []))
+      .at(-1) // the planner of other tests takes the first
     const other = rig.rows('users').find((row) => row.key.id !== taken?.user)
     const id = await rig.queue('rental_user.assign', { rentalId: taken?.id }, { userId: other?.key.id })
     await rig.push()
