@@ -110,7 +110,10 @@ export type DetectedSetting = {
   readonly contradiction: string | null
 }
 
-/** Whether a later answer contradicts the setting. It may have been probed again since. Pure. */
+/**
+ * Whether a later answer contradicts the setting. It may have been probed again since. Which came later shows whatever the clock
+ * did: each time is stored as later than the other, by the millisecond that a Date holds. Pure.
+ */
 export const isContradicted = ({ contradictedAt, probedAt }: DetectedSetting): boolean =>
   contradictedAt !== null && contradictedAt >= probedAt
 
@@ -165,7 +168,8 @@ export class Profile {
     const [key, json] = [entry.name + of, stringifyJson(value)]
     await this.#db.query(
       `insert into sync.pinned (key, value) values ($1, $2)
-       on conflict (key) do update set value = excluded.value, probed_at = clock_timestamp()`,
+       on conflict (key) do update set value = excluded.value,
+         probed_at = greatest(clock_timestamp(), pinned.contradicted_at + interval '1 millisecond')`,
       [key, json],
     )
     this.#known.set(key, { value, probedAt: this.#clock.now() })
@@ -176,7 +180,7 @@ export class Profile {
     const key = entry.name + of
     if (!this.#known.delete(key)) return
     await this.#db.query(
-      'update sync.pinned set contradicted_at = clock_timestamp(), contradiction = $2 where key = $1',
+      'update sync.pinned set contradicted_at = greatest(clock_timestamp(), probed_at), contradiction = $2 where key = $1',
       [key, contradiction],
     )
   }

@@ -294,6 +294,18 @@ describe('pins', () => {
     ])
   })
 
+  it('are relied on, or contradicted, by what came last, also where the clock went back between the two', async () => {
+    const pool = mirror.db.pool
+    const profile = await readProfile(pool)
+    const known = () => readEntry(pool, entries.notFound, 'users')
+    await profile.found(entries.notFound, 'users', 'empty')
+    await pool.query(`update sync.pinned set probed_at = probed_at + interval '1 hour' where key = 'not_found:users'`)
+    await profile.contradict(entries.notFound, 'users', 'It answered with an empty list.')
+    expect(await known()).toBeUndefined()
+    await profile.found(entries.notFound, 'users', 'absent')
+    expect(await known()).toBe('absent')
+  })
+
   it('are trusted for a time, and stored anew only where they are not the same', async () => {
     const pool = mirror.db.pool
     let passed = 0
