@@ -4,9 +4,11 @@ import type { Migration } from 'kysely'
 import * as schemas from './0001_schemas.ts'
 import * as reads from './0002_reads.ts'
 import * as reasons from './0003_reasons.ts'
+import * as reportKeys from './0004_report_keys.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_schemas': schemas,
   '0002_reads': reads,
   '0003_reasons': reasons,
+  '0004_report_keys': reportKeys,
 }

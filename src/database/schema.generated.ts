@@ -817,6 +817,7 @@ export type MirrorDatabase = Records & {
     overlap_from: Timestamp | null
     overlap_to: Timestamp | null
     other_key: string | null
+    other_company_id: Int8 | null
   }
   'report.rentals': {
     rental_id: Int8 | null
@@ -891,9 +892,12 @@ export type MirrorDatabase = Records & {
     gone_since: Timestamp | null
   }
   'sync.calendar_keys': {
-    resource_id: string
+    resource_id: string | null
     hash: Buffer
     created_at: Generated<Timestamp>
+    id: GeneratedAlways<string>
+    report: string | null
+    company_id: Int8 | null
   }
   'sync.consumer_positions': {
     name: string

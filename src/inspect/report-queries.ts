@@ -17,6 +17,12 @@ export type ReportRequest = {
   readonly days?: { readonly from: string; readonly to: string }
   /** Rows at most; null: all. */
   readonly limit: number | null
+  /** The only company whose rows are read. */
+  readonly company?: string
+  /** The role that reads; null: that of the connection. */
+  readonly role?: string | null
+  /** Milliseconds that it may take; otherwise the reader waits, and may stop it. */
+  readonly timeoutMs?: number
 }
 
 /** Rows are passed on in portions of this size: a calendar of 5,000 boats has half a million rows. */
@@ -35,8 +41,9 @@ export async function readReport(
   const select = reportSelect(request, as)
   await database.transaction(
     async (client: PoolClient) => {
-      // The reader waits, and may stop it. JIT takes longer than it saves on these views.
-      const patient = await withStatementTimeout(client, 0)
+      if (request.role) await client.query(`set local role ${identifier(request.role)}`)
+      const patient = await withStatementTimeout(client, request.timeoutMs ?? 0)
+      // JIT takes longer than it saves on these views.
       await client.query('set local jit = off')
       await client.query(`declare report no scroll cursor for ${select.text}`, select.values)
       for (;;) {
@@ -50,12 +57,17 @@ export async function readReport(
 }
 
 function reportSelect(request: ReportRequest, as: 'text' | 'json'): { text: string; values: unknown[] } {
-  const { view, orderBy, columns, days, limit } = request
-  const source = days === undefined ? `report.${identifier(view)}` : `report.${identifier(view)}($1, $2)`
+  const { view, orderBy, columns, days, limit, company } = request
+  const values = days === undefined ? [] : [days.from, days.to]
+  const source = `report.${identifier(view)}${days === undefined ? '' : '($1, $2)'}`
   const list =
     as === 'json' ? 'row_to_json(v)::text as json' : columns.map((c) => `v.${identifier(c)}::text`).join(', ')
-  const rows = `select * from ${source} order by ${orderBy}${limit === null ? '' : ` limit ${limit}`}`
-  return { text: `select ${list} from (${rows}) v`, values: days === undefined ? [] : [days.from, days.to] }
+  const ofCompany = columns
+    .filter((name) => name.endsWith('company_id'))
+    .map((name) => `${name} = $${values.length + 1}`)
+  const where = company === undefined ? '' : ` where ${ofCompany.join(' and ')}`
+  const rows = `select * from ${source}${where} order by ${orderBy}${limit === null ? '' : ` limit ${limit}`}`
+  return { text: `select ${list} from (${rows}) v`, values: company === undefined ? values : [...values, company] }
 }
 
 /** How the API shows the rentals of one company as unavailabilities. */

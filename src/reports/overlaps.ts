@@ -51,15 +51,16 @@ export const overlaps: ReportView = {
       'End of the overlap.',
     ],
     other_key: ['o.other_key', 'mirror.resource_unavailabilities.key of the other; null: a rental.'],
+    other_company_id: ['o.other_company_id', 'mirror.companies.id of the other.'],
   },
   // Conditions on the ends of two rentals reach the index on departures, so that what is still to come is found fast.
   source: `from (
     select a.*, a.id as rental_id, 'rental' as other_kind, z.id as other_rental_id, null as other_key,
-      z.resource_id as other_resource_id, z.starts as other_starts, z.ends as other_ends
+      z.resource_id as other_resource_id, z.company_id as other_company_id, z.starts as other_starts, z.ends as other_ends
     from (${rentalsOfBoats}) a
     join (${rentalsOfBoats}) z on z.boat = a.boat and z.id > a.id and ${endsAfter('a', 'z.starts')} and ${endsAfter('z', 'a.starts')}
     union all
-    select a.*, a.id, 'unavailability', null, u.key, u.resource_id, u.starts, u.ends
+    select a.*, a.id, 'unavailability', null, u.key, u.resource_id, u.company, u.starts, u.ends
     from (${rentalsOfBoats}) a
     join (select * from report.blocks() b where not b.is_own) u
       on u.resource_id = a.resource_id and ${endsAfter('a', 'u.starts')} and a.starts < u.ends

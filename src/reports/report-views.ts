@@ -25,6 +25,23 @@ export const reportViews: readonly ReportView[] = [
   freshnessHistory,
 ]
 
+/** Those whose rows are of a company each. */
+export const companyReports = reportViews.filter(({ columns }) => 'company_id' in columns)
+
+/** SQL of a view, with that of the views it reads. */
+const textOf = ({ columns, source }: ReportView): string =>
+  [source, ...Object.values(columns).map(([sql]) => sql)].join(' ').replace(/report\.(\w+)/g, (_, name) =>
+    reportViews
+      .filter((each) => each.name === name)
+      .map(textOf)
+      .join(),
+  )
+
+/** Names of the streams whose tables a view reads. */
+export const streamsOfReport = (view: ReportView): readonly string[] => [
+  ...new Set([...textOf(view).matchAll(/mirror\.(\w+)/g)].map(([, name = '']) => name)),
+]
+
 /** Functions that the views call. */
 export const reportFunctions: RepeatableStep = {
   name: 'report-functions',

@@ -5,6 +5,7 @@
 import { holdsPerson, isOfPerson, streams } from '../catalog/catalog.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql, literal, type Queryable } from '../database/sql.ts'
+import { companyReports } from '../reports/report-views.ts'
 import takeBack from './default-privileges.sql'
 import { ourSchemas } from './suitable.ts'
 import { liveGrants } from './table-views.ts'
@@ -142,7 +143,8 @@ export const grants: RepeatableStep = {
       `grant execute on function ${partnerFunctions} to boat_mirror_partner`,
     ]),
     grantTo('boat_mirror_serve', [
-      'grant usage on schema sync, mirror to boat_mirror_serve',
+      'grant usage on schema sync, mirror, report to boat_mirror_serve',
+      `grant select on ${companyReports.map(({ name }) => `report.${name}`).join(', ')} to boat_mirror_serve`,
       `grant select on ${openState.map((name) => `sync.${name}`).join(', ')} to boat_mirror_serve`,
       `grant select on ${servedTables} to boat_mirror_serve`,
     ]),

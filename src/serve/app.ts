@@ -10,6 +10,7 @@ import type { ServeContext } from './context.ts'
 import { registerOpenapi } from './openapi/document.ts'
 import { type Answer, failureAnswer, problem, send } from './problem.ts'
 import { ageOf, registerReads } from './reads/routes.ts'
+import { registerReports } from './reports.ts'
 import { registerWrites } from './writes/routes.ts'
 
 /** Longer ids are none of the API's. */
@@ -95,6 +96,7 @@ export function createServeApp(context: ServeContext): FastifyInstance {
   registerReads(app, context)
   registerWrites(app, context)
   registerCalendars(app, context)
+  registerReports(app, context)
   registerOpenapi(app, context)
   // Only this machine sees how much is requested: what a proxy on it passes on needs a token.
   if (isLoopback(context.host)) {

@@ -1,6 +1,7 @@
 // `access` as people call it: what it says, and what it refuses.
 
 import { beforeAll, expect, it } from 'vitest'
+import { companyOfKey } from '../../src/serve/access/secrets.ts'
 import { opened } from '../helpers/opened.ts'
 import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 import { errorOf, openCommandLine } from './program.ts'
@@ -59,4 +60,30 @@ it('refuses what it cannot restrict, and says why', async () => {
   const [{ owner } = { owner: '' }] = await mirror.all<{ owner: string }>('select current_user as owner')
   expect(await refused(owner, '--companies', '1')).toEqual([2, expect.stringContaining(`${owner} is a superuser`)])
   expect(await mirror.all('select * from company_access.grants')).toEqual([])
+})
+
+it('prints the address of a report with a key that opens it, and revokes the key', async () => {
+  const run = (...args: readonly string[]) => cli.run(['access', 'report', ...args])
+  const made = await run('rentals', '--company', '1')
+  expect(made).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('no longer open the report rentals of company 1.'),
+  })
+  const [, key = ''] = /^http:\/\/127\.0\.0\.1:8585\/reports\/rentals\.csv\?key=([\w-]{43})\n$/.exec(made.stdout) ?? []
+  expect(await companyOfKey(mirror.db.pool, 'rentals', key)).toBe('1')
+  const json = JSON.parse((await run('rentals', '--company', '1', '--json')).stdout)
+  expect(json).toMatchObject({ report: 'rentals', company: '1', address: expect.stringContaining(json.key) })
+  expect(await companyOfKey(mirror.db.pool, 'rentals', key)).toBeNull()
+  expect(await run('rentals', '--company', '1', '--revoke')).toMatchObject({
+    code: 0,
+    stdout: 'The report rentals of company 1 no longer has a key.\n',
+  })
+  const refusals = [
+    [['rentals', '--company', '1', '--revoke'], 'has no key.'],
+    [['rentals', '--company', '9'], 'There is no company 9 in the mirror.'],
+    [['rental', '--company', '1'], 'There is no report "rental" with rows of companies (did you mean rentals?).'],
+    [['freshness', '--company', '1'], 'There is no report "freshness" with rows of companies'],
+    [['rentals', '--company', 'x'], '"x" is not the id of a company'],
+  ] as const
+  for (const [args, message] of refusals) expect(errorOf(await run(...args))).toContain(message)
 })

@@ -61,9 +61,9 @@ describe('the document', () => {
         expect(Array.isArray(mayRead) && mayRead.some((way) => stringifyJson(way) === '{}')).toBe(isOpenToLocal)
       })
 
-  it('has all 56 reads and 22 writes of the API, the address of a change, and calendars', () => {
+  it('has all 56 reads and 22 writes of the API, the address of a change, calendars and reports', () => {
     const all = operations.map(({ method, path }) => `${method} ${path}`)
-    const own = ['GET /changes/{changeId}', 'GET /calendars/{resourceId}.ics']
+    const own = ['GET /changes/{changeId}', 'GET /calendars/{resourceId}.ics', 'GET /reports/{report}.csv']
     expect(all).toHaveLength(78)
     expect([...allOperations(document).keys()].sort()).toEqual([...all, ...own].sort())
   })
@@ -234,5 +234,5 @@ const stableNames = `
   assignRentalUser getRentalResource listRentalOptions addRentalOption getRentalOption updateRentalOption
   removeRentalOption listRentalPayments addRentalPayment getRentalPayment updateRentalPayment
   removeRentalPayment listRentalCrewMembers addRentalCrewMember getRentalCrewMember updateRentalCrewMember
-  removeRentalCrewMember getChange getCalendar
+  removeRentalCrewMember getChange getCalendar getReport
 `

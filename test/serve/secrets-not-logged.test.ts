@@ -3,7 +3,7 @@
 import pino from 'pino'
 import { expect, it } from 'vitest'
 import { createLogger } from '../../src/log.ts'
-import { createCalendarKey } from '../../src/serve/access/secrets.ts'
+import { createCalendarKey, createReportKey } from '../../src/serve/access/secrets.ts'
 import { sendRaw } from './raw-request.ts'
 import { openServed } from './served-rig.ts'
 
@@ -15,7 +15,7 @@ function traced() {
   return { log, lines }
 }
 
-it('calendar keys and credentials are never logged', async () => {
+it('keys in addresses and credentials are never logged', async () => {
   const secret = 'the-secret-of-the-api'
   const { log, lines } = traced()
   await using served = await openServed({
@@ -29,6 +29,9 @@ it('calendar keys and credentials are never logged', async () => {
   const [{ id: boat } = { id: '' }] = (await pool.query<{ id: string }>('select id from mirror.resources limit 1')).rows
   const [{ id: rental } = { id: '' }] = (await pool.query<{ id: string }>('select id from mirror.rentals limit 1')).rows
   const calendarKey = (await createCalendarKey(pool, boat)) ?? ''
+  const [{ id: company } = { id: '' }] = (await pool.query<{ id: string }>('select id from mirror.companies limit 1'))
+    .rows
+  const reportKey = (await createReportKey(pool, 'rentals', company)) ?? ''
   const { token } = await served.createToken('shop', { personal: true, write: true })
   const wrong = `${token}wrong`
   const ask = (path: string, init: RequestInit = {}): Promise<number> =>
@@ -54,6 +57,9 @@ it('calendar keys and credentials are never logged', async () => {
     for (const key of [calendarKey, `${calendarKey}wrong`])
       for (const path of [`/calendars/${boat}.ics?key=${key}`, `/calendars/${key}`, `/calendars/%zz.ics?key=${key}`])
         statuses.push(await ask(path))
+    for (const key of [reportKey, `${reportKey}wrong`, token])
+      for (const path of [`/reports/rentals.csv?key=${key}`, `/reports/${key}`, `/reports/%zz.csv?key=${key}`])
+        statuses.push(await ask(path))
   }
   await drive()
   sandbox.fault({ op: 'GET *', respond: { status: 401 } })
@@ -69,6 +75,6 @@ it('calendar keys and credentials are never logged', async () => {
   expect([...new Set(statuses)]).toEqual(expect.arrayContaining([200, 400, 401, 404, 500]))
   expect(lines.some((line) => line.includes('serve_failed'))).toBe(true)
   expect(lines.some((line) => line.includes('read_through_failed'))).toBe(true)
-  const hidden = [token, token.slice(-20), calendarKey, secret, 'Hidden-Name', 'hidden-word']
+  const hidden = [token, token.slice(-20), calendarKey, reportKey, secret, 'Hidden-Name', 'hidden-word']
   expect(lines.filter((line) => hidden.some((each) => line.includes(each)))).toEqual([])
 })

@@ -1,8 +1,10 @@
-// `access`: roles that see only the rows of some companies, and nothing that has no company; and the key of a boat's calendar.
+// `access`: roles that see only the rows of some companies, and nothing that has no company; and keys of calendars and reports.
 
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
+import { meant } from '../../near-names.ts'
+import { companyReports } from '../../reports/report-views.ts'
 import { unguardedViews } from '../../schema/company-policies.ts'
 import {
   type CompanyGrant,
@@ -12,7 +14,7 @@ import {
   revokeCompanies,
   unknownCompanies,
 } from '../../serve/access/company-access.ts'
-import { createCalendarKey, revokeCalendarKey } from '../../serve/access/secrets.ts'
+import { createCalendarKey, createReportKey, revokeCalendarKey, revokeReportKey } from '../../serve/access/secrets.ts'
 import { isTokenRole } from '../../serve/access/tokens.ts'
 import { handOver } from '../../sync/partners.ts'
 import { asOwner, type CommandContext, type Json, present } from '../context.ts'
@@ -113,28 +115,86 @@ export async function assertViewsGuarded(db: Queryable): Promise<void> {
   )
 }
 
-export async function runCalendar(
-  context: CommandContext,
-  resource: string,
-  { revoke, json }: Json & { readonly revoke: boolean },
-): Promise<void> {
-  if (revoke) return await revokeKey(context, resource, json)
+/** What a key in an address opens. */
+type Keyed = {
+  readonly path: string
+  /** The same in words. */
+  readonly name: string
+  /** What `--json` prints of it. */
+  readonly facts: Readonly<Record<string, string>>
+  readonly command: string
+  /** Returns a new key; throws where there is nothing to open. */
+  create(db: Queryable): Promise<string>
+  revoke(db: Queryable): Promise<boolean>
+}
+
+type KeyFlags = Json & { readonly revoke: boolean }
+
+async function changeKey(context: CommandContext, keyed: Keyed, { revoke, json }: KeyFlags): Promise<void> {
+  const { path, name, facts, command } = keyed
+  if (revoke) {
+    if (!(await changing(context, keyed.revoke)))
+      throw new BoatMirrorError('NOT_FOUND', `${name} has no key.`, {
+        remedy: `Create one with: boat-mirror ${command}`,
+      })
+    if (json) return printJson({ ...facts, address: null, key: null })
+    return print(`${name} no longer has a key.`)
+  }
   const { host, port } = context.config.serveListen
   const shown = host.includes(':') ? `[${host}]` : host
   await changing(context, async (db) => {
-    const created = await createCalendarKey(db, resource)
-    const key = present(created, `resource ${resource} in the mirror`, 'report fleet lists the resources.')
-    const address = `http://${shown}:${port}/calendars/${encodeURIComponent(resource)}.ics?key=${key}`
-    await writeSecret(json ? jsonText({ resource, address, key }) : address)
+    const key = await keyed.create(db)
+    const address = `http://${shown}:${port}${path}?key=${key}`
+    await writeSecret(json ? jsonText({ ...facts, address, key }) : address)
   })
-  if (!json) printNote('The key is not shown again. Earlier keys no longer open this calendar.')
+  if (!json) printNote(`The key is not shown again. Earlier keys no longer open ${name.replace('The', 'the')}.`)
 }
 
-async function revokeKey(context: CommandContext, resource: string, json: boolean): Promise<void> {
-  if (!(await changing(context, (db) => revokeCalendarKey(db, resource))))
-    throw new BoatMirrorError('NOT_FOUND', `The calendar of resource ${resource} has no key.`, {
-      remedy: `Create one with: boat-mirror access calendar ${resource}`,
-    })
-  if (json) return printJson({ resource, address: null, key: null })
-  print(`The calendar of resource ${resource} no longer has a key.`)
+export const runCalendar = (context: CommandContext, resource: string, flags: KeyFlags): Promise<void> =>
+  changeKey(
+    context,
+    {
+      path: `/calendars/${encodeURIComponent(resource)}.ics`,
+      name: `The calendar of resource ${resource}`,
+      facts: { resource },
+      command: `access calendar ${resource}`,
+      create: async (db) =>
+        present(
+          await createCalendarKey(db, resource),
+          `resource ${resource} in the mirror`,
+          'report fleet lists the resources.',
+        ),
+      revoke: (db) => revokeCalendarKey(db, resource),
+    },
+    flags,
+  )
+
+export async function runReport(
+  context: CommandContext,
+  report: string,
+  { company, ...flags }: KeyFlags & { readonly company: string },
+): Promise<void> {
+  const names = companyReports.map(({ name }) => name)
+  if (!names.includes(report))
+    throw new BoatMirrorError(
+      'USAGE',
+      `There is no report "${report}" with rows of companies${meant(report, names)}.`,
+      {
+        remedy: `Those reports are ${names.join(', ')}.`,
+      },
+    )
+  const keyed: Keyed = {
+    path: `/reports/${report}.csv`,
+    name: `The report ${report} of company ${company}`,
+    facts: { report, company },
+    command: `access report ${report} --company ${company}`,
+    create: async (db) =>
+      present(
+        await createReportKey(db, report, company),
+        `company ${company} in the mirror`,
+        'report fleet names the companies.',
+      ),
+    revoke: (db) => revokeReportKey(db, report, company),
+  }
+  await changeKey(context, keyed, flags)
 }

@@ -1,6 +1,7 @@
 // `report`: prints a view of schema report, for people, as CSV or as JSON. Amounts are printed digit by digit.
 
 import { BoatMirrorError } from '../../errors.ts'
+import { csvLines } from '../../inspect/report-csv.ts'
 import { type ReportRequest, readReport } from '../../inspect/report-queries.ts'
 import { meant } from '../../near-names.ts'
 import type { ReportView } from '../../reports/pieces.ts'
@@ -88,22 +89,11 @@ async function printRowsAsJson(database: Database, request: ReportRequest, signa
   await writePart(separator === '[\n' ? '[]\n' : '\n]\n')
 }
 
-/** What a spreadsheet would take for a formula: it may read other cells, and send them away. A number is none. */
-const isFormula = (cell: string): boolean => /^[=+\-@\t\r]/.test(cell) && !/^[+-]?\d+(\.\d+)?$/.test(cell)
-
-/** A cell of CSV (RFC 4180); null is empty, an empty text is quoted. */
-const csvCell = (value: string | null | undefined, raw: boolean): string => {
-  if (value === null || value === undefined) return ''
-  const cell = !raw && isFormula(value) ? `'${value}` : value
-  return cell === '' || /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
-}
-
 async function printCsv(database: Database, request: ReportRequest, raw: boolean, signal: AbortSignal): Promise<void> {
   await writePart(`${request.columns.join(',')}\n`)
   await readReport(database, request, 'text', async (rows) => {
     signal.throwIfAborted()
-    const lines = rows.map((row) => request.columns.map((column) => csvCell(row[column], raw)).join(','))
-    await writePart(`${lines.join('\n')}\n`, raw)
+    await writePart(csvLines(request.columns, rows, raw), raw)
   })
 }
 

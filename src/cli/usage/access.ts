@@ -7,7 +7,7 @@ import { looks, matching, quiet, type Usage } from './command.ts'
 export function addAccess(program: Usage): void {
   const access = program
     .command('access')
-    .description('restrict database roles to the rows of some companies; manage the tokens and calendars of `serve`')
+    .description('restrict database roles to the rows of some companies; manage the tokens and keys of `serve`')
   access
     .command('grant')
     .description('restrict a role and its members to these companies; replaces an earlier restriction')
@@ -36,6 +36,13 @@ export function addAccess(program: Usage): void {
     .argument('<resource>', 'resources.id')
     .option('--revoke', 'revoke the key without creating one; then nobody can read the calendar', false)
     .prints(() => import('../commands/access.ts'), 'runCalendar', quiet)
+  access
+    .command('report')
+    .description('print the address of a report of one company as CSV with a new key, and revoke the previous key')
+    .argument('<name>', 'a report, such as rentals')
+    .requiredOption('--company <id>', 'companies.id', companyId)
+    .option('--revoke', 'revoke the key without creating one', false)
+    .prints(() => import('../commands/access.ts'), 'runReport', quiet)
 }
 
 function addTokens(access: Usage): void {
@@ -76,9 +83,12 @@ const largestId = 9_223_372_036_854_775_807n
 
 /** Parses ids of companies. @throws InvalidArgumentError, which commander reports. */
 function companyIds(text: string): readonly string[] {
-  const ids = text.split(',').map((part) => part.trim())
-  const wrong = ids.find((id) => !/^\d{1,19}$/.test(id) || BigInt(id) > largestId)
-  if (wrong !== undefined)
-    throw new InvalidArgumentError(`"${wrong}" is not the id of a company. It must be numbers, for example 1,2.`)
-  return [...new Set(ids.map((id) => BigInt(id).toString()))]
+  return [...new Set(text.split(',').map((part) => companyId(part.trim())))]
+}
+
+/** Parses the id of a company. @throws InvalidArgumentError, which commander reports. */
+function companyId(id: string): string {
+  if (!/^\d{1,19}$/.test(id) || BigInt(id) > largestId)
+    throw new InvalidArgumentError(`"${id}" is not the id of a company. It must be a number.`)
+  return BigInt(id).toString()
 }

@@ -1,5 +1,5 @@
 // The secrets of access: what they look like, and how one is compared with a stored hash. And the keys of calendars
-// (`sync.calendar_keys`), one for each resource. Only hashes are stored.
+// and reports (`sync.calendar_keys`), one for each resource, and for each report and company. Only hashes are stored.
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Queryable } from '../../database/sql.ts'
@@ -55,4 +55,34 @@ export async function opensCalendar(db: Queryable, resourceId: string, key: stri
   ])
   const [known] = rows
   return known !== undefined && isSecretOf(key, known.hash)
+}
+
+/** Creates a new key for a report of one company, in place of the one before. @returns null: the company does not exist. */
+export async function createReportKey(db: Queryable, report: string, companyId: string): Promise<string | null> {
+  const key = newSecret()
+  const { rowCount } = await db.query(
+    `insert into sync.calendar_keys (report, company_id, hash)
+     select $1, c.id, $3 from mirror.companies c where c.id = $2 and c._deleted_at is null
+     on conflict (report, company_id) do update set hash = excluded.hash, created_at = clock_timestamp()`,
+    [report, companyId, hashOf(key)],
+  )
+  return rowCount === 1 ? key : null
+}
+
+/** Revokes the key of a report and company. @returns false where there was none. */
+export async function revokeReportKey(db: Queryable, report: string, companyId: string): Promise<boolean> {
+  const { rowCount } = await db.query('delete from sync.calendar_keys where report = $1 and company_id = $2', [
+    report,
+    companyId,
+  ])
+  return rowCount === 1
+}
+
+/** The company for which a key opens a report; null: it opens none. */
+export async function companyOfKey(db: Queryable, report: string, key: string): Promise<string | null> {
+  const { rows } = await db.query<{ company: string }>(
+    'select company_id::text as company from sync.calendar_keys where report = $1 and hash = $2',
+    [report, hashOf(key)],
+  )
+  return rows[0]?.company ?? null
 }

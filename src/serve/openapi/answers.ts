@@ -97,6 +97,17 @@ export const calendarAnswers = (): Schema => ({
   ...refused(404, 405, 421, 429, 501, 503),
 })
 
+/** The answers of a report. */
+export const reportAnswers = (): Schema => ({
+  200: {
+    description: 'The rows (RFC 4180), without personal data.',
+    ...withHeaders(['X-As-Of', 'ETag']),
+    content: { 'text/csv': { schema: { type: 'string' } } },
+  },
+  304: { description: 'The report is the one with the tag in If-None-Match.', ...withHeaders(['X-As-Of', 'ETag']) },
+  ...refused(401, 404, 405, 421, 429, 503),
+})
+
 /** Components that answers refer to. */
 export const answerComponents = (): Schema => ({
   headers: { ...headers },

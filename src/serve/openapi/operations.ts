@@ -1,11 +1,12 @@
-// One OpenAPI operation for each read and write of the catalog, for the address of a change and for calendars. Pure.
+// One OpenAPI operation for each read and write of the catalog, for the address of a change, for calendars and reports. Pure.
 
 import { styles } from '../../api/paging/styles.ts'
 import type { Json } from '../../api/wire/json.ts'
 import { readsOf, streamNamed, streams } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef, WriteDef } from '../../catalog/types.ts'
 import { writes } from '../../catalog/writes.ts'
-import { calendarAnswers, changeAnswers, readAnswers, writeAnswers } from './answers.ts'
+import { companyReports } from '../../reports/report-views.ts'
+import { calendarAnswers, changeAnswers, readAnswers, reportAnswers, writeAnswers } from './answers.ts'
 import {
   freshParameter,
   ifNoneMatch,
@@ -182,10 +183,33 @@ const calendarOperation = (): Operation => ({
   },
 })
 
+const reportOperation = (): Operation => ({
+  method: 'get',
+  path: '/reports/{report}.csv',
+  operation: {
+    operationId: 'getReport',
+    summary:
+      'A report as CSV, for spreadsheets. `boat-mirror access report NAME --company ID` prints an address with a key, which needs no token.',
+    tags: ['reports'],
+    parameters: [
+      {
+        name: 'report',
+        in: 'path',
+        required: true,
+        schema: { type: 'string', enum: companyReports.map(({ name }) => name) },
+      },
+      { name: 'key', in: 'query', schema: { type: 'string' }, description: 'Key of this report and one company.' },
+      ifNoneMatch,
+    ],
+    responses: reportAnswers(),
+  },
+})
+
 /** Every operation, reads first. `pagingOf`: how the list of a stream is asked for its pages. */
 export const operations = (pagingOf: (stream: StreamDef) => Paging): readonly Operation[] => [
   ...streams.flatMap((stream) => readsOf(stream).map((endpoint) => readOperation(stream, endpoint, pagingOf))),
   ...writes.map(writeOperation),
   changeOperation(),
   calendarOperation(),
+  reportOperation(),
 ]
