@@ -11,6 +11,9 @@ export type Bound = {
   readonly values: readonly (string | null)[]
 }
 
+/** A pool. */
+export type Connecting = { connect(): Promise<pg.PoolClient> }
+
 /** Names that are prepared on a connection. */
 const prepared = new WeakMap<pg.ClientBase, Set<string>>()
 
@@ -37,7 +40,7 @@ function bound(client: pg.ClientBase, statement: Bound): { readonly run: string;
  * are run as they are. Returns the results of the statements among them.
  */
 export async function readTogether(
-  pool: pg.Pool,
+  pool: Connecting,
   statements: readonly (Bound | string)[],
 ): Promise<readonly pg.QueryResult[]> {
   const client = await pool.connect()

@@ -5,13 +5,13 @@ import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { isLoopback } from '../../addresses.ts'
 import type { AuthSetting } from '../../config.ts'
-import type { Queryable } from '../../database/sql.ts'
+import type { Connecting } from '../../database/together.ts'
 import { problem, Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
 import { type CredentialSource, challenge, credentialIn } from './credential.ts'
 import { type Limit, requestLimit, wrongTokenLimit } from './limit.ts'
 import { isSecretOf, tokenParts } from './secrets.ts'
-import { findTokens, type KnownToken } from './tokens.ts'
+import { findHistory, findTokens, type KnownToken } from './tokens.ts'
 
 export type AccessSettings = {
   /** API_AUTH. */
@@ -22,8 +22,11 @@ export type AccessSettings = {
   readonly perSecond: number | null
 }
 
-/** Users of this machine may read without a token, as with the operator's pages. */
-const localCaller: Caller = { token: null, role: null, companies: null, personal: false, write: false, tagKey: '' }
+/** Users of this machine may read without a token, as with the operator's pages. Their tags hold for this history of the database. */
+const localCaller = (history: string): Caller => ({
+  ...{ token: null, role: null, companies: null, personal: false, write: false },
+  tagKey: history,
+})
 
 /** A proxy of this machine says in one of these for whom it asks. */
 const forwarding = [
@@ -53,13 +56,14 @@ const callerOfToken = ({ id, name, role, companies, personal, write, hash, histo
  * database says when it cannot be asked
  */
 export function createCallerOf(
-  db: Queryable,
+  pool: Connecting,
   { auth, host, perSecond }: AccessSettings,
   wrongTokens: Limit = wrongTokenLimit(),
 ): (request: CredentialSource & { readonly ip: string }) => Promise<Caller> {
   const isOpenToLocal = isLoopback(host)
   const limit = requestLimit(perSecond)
-  const find = gathered((ids) => findTokens(db, ids))
+  const find = gathered((ids) => findTokens(pool, ids))
+  const history = gathered(async ([key = '']) => new Map([[key, await findHistory(pool)]]))
 
   const unauthorized = (detail: string, isWrong: boolean): Refusal => {
     const header = `${challenge(auth)}${isWrong ? ', error="invalid_token"' : ''}`
@@ -76,7 +80,7 @@ export function createCallerOf(
   return async (request) => {
     const credential = credentialIn(request, auth)
     if (credential === null) {
-      if (isOpenToLocal && !isForwarded(request.headers)) return localCaller
+      if (isOpenToLocal && !isForwarded(request.headers)) return localCaller((await history('')) ?? '')
       throw unauthorized('This request has no access token.', false)
     }
     const token = await tokenOf(credential)

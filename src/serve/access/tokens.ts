@@ -4,6 +4,7 @@
 
 import { identifier, type Queryable } from '../../database/sql.ts'
 import { sqlStateOf } from '../../database/sql-states.ts'
+import { type Connecting, readTogether } from '../../database/together.ts'
 import { changingRestrictions } from './company-access.ts'
 import { hashOf, newSecret, tokenText } from './secrets.ts'
 
@@ -148,14 +149,19 @@ export async function missingRole(db: Queryable, token: ListedToken): Promise<re
   return await creationOf(db, token, [rows[0]?.me ?? ''])
 }
 
+const historySql = '(select mirror.feed_epoch())::text as history'
+
 /** Tokens by number, without those that are revoked. One look by the key. */
-export async function findTokens(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, KnownToken>> {
-  const { rows } = await db.query<KnownToken>(
-    `select ${granted}, t.hash, (select mirror.feed_epoch())::text as history
-     from ${tokens} where t.id = any($1::bigint[]) and t.revoked_at is null`,
-    [ids],
-  )
-  return new Map(rows.map((token) => [token.id, token]))
+export async function findTokens(pool: Connecting, ids: readonly string[]): Promise<ReadonlyMap<string, KnownToken>> {
+  const text = `select ${granted}, t.hash, ${historySql} from ${tokens} where t.id = any($1::bigint[]) and t.revoked_at is null`
+  const [found] = await readTogether(pool, [{ name: 'serve:tokens', text, values: [`{${ids.join(',')}}`] }])
+  return new Map((found?.rows ?? []).map((token: KnownToken) => [token.id, token]))
+}
+
+/** The history of the database, as `history` of a {@link KnownToken}. */
+export async function findHistory(pool: Connecting): Promise<string> {
+  const [found] = await readTogether(pool, [{ name: 'serve:history', text: `select ${historySql}`, values: [] }])
+  return found?.rows[0]?.history
 }
 
 /** Does a role belong to a token? */

@@ -17,14 +17,6 @@ import { createThrough } from './through.ts'
 const directs = ({ headers }: FastifyRequest, directive: string): boolean =>
   (headers['cache-control'] ?? '').split(',').some((each) => each.trim().toLowerCase() === directive)
 
-/** The sender of a request, also without a token with a key for tags, which hold for this history of the database. @throws Refusal */
-async function readerOf(context: ServeContext, request: FastifyRequest): Promise<Caller> {
-  const caller = await context.callerOf(request)
-  if (caller.token !== null) return caller
-  const { rows } = await context.sync.database.pool.query('select mirror.feed_epoch()::text as history')
-  return { ...caller, tagKey: rows[0]?.history ?? '' }
-}
-
 /** Where the credential stands: in a header, or in this query parameter. */
 const credentialParam = ({ settings: { api } }: ServeContext): string | null =>
   api.auth.kind === 'query' ? api.auth.name : null
@@ -108,7 +100,7 @@ export function registerReads(app: FastifyInstance, context: ServeContext): void
     for (const endpoint of readsOf(stream)) {
       const handler = handlerOf(stream, endpoint)
       app.get(urlOf(endpoint), async (request, reply) => {
-        const caller = await readerOf(context, request)
+        const caller = await context.callerOf(request)
         const served = await handler(requestOf(context, request, { caller, stream, endpoint }))
         return answer(context, request, reply, served)
       })
