@@ -71,6 +71,10 @@ function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson)
     jsonb_build_object(${columns.map((name) => `${literal(name)}, jsonb_build_array(null, ${name})`).join(', ')})
   from mirror.${stream.name} where ${id} = any (array(select (key ->> '${id}')::bigint from unnest($1::jsonb[]) key))
     and (${column} = any($2::bigint[])) is not true and _deleted_at is null`,
+    /** Of records that are gone the log has no such entry, so they lose the texts, even if these are another person's by now. */
+    gone: `update mirror.${stream.name} set ${columns.map((name) => `${name} = null`).join(', ')}
+  where ${id} = any (array(select (key ->> '${id}')::bigint from unnest($1::jsonb[]) key))
+    and _deleted_at is not null and num_nonnulls(${columns.join(', ')}) > 0`,
     /**
      * Quarantined records lose only the person. A payload that jsonb could not hold is a text, and is removed whole.
      */
@@ -94,7 +98,7 @@ const redactions = streams.flatMap((stream) => {
 export async function redactPersons(client: Queryable, userIds: readonly string[]): Promise<void> {
   const ids = [...userIds]
   const keysOf = ({ key }: StreamDef, each: readonly string[]) => each.map((id) => `{"${key[0]}":${id}}`)
-  for (const { stream, columns, related, rows, passedOn, quarantine } of redactions) {
+  for (const { stream, columns, related, rows, passedOn, gone, quarantine } of redactions) {
     const found = await client.query<{ id: string }>(related, [ids, ids]) // a number's text is its JSON text
     const relatedIds = found.rows.map((row) => row.id)
     // The log first: what redacting the rows adds to it quotes nothing.
@@ -104,7 +108,9 @@ export async function redactPersons(client: Queryable, userIds: readonly string[
       columns,
     ])
     await client.query(rows, [ids])
-    await client.query(passedOn, [[...new Set(redacted.rows.map(({ key }) => key))], ids])
+    const redactedKeys = [...new Set(redacted.rows.map(({ key }) => key))]
+    await client.query(passedOn, [redactedKeys, ids])
+    await client.query(gone, [redactedKeys])
     await client.query(quarantine, [relatedIds, ids])
   }
   for (const stream of ownStreams) {
