@@ -116,18 +116,21 @@ export const presentRow = (result: (diff: string) => string): string =>
     .map(([stream, row]) => `when ${stream} then ${row}`)
     .join('\n    ')} end`
 
+/** What an entry says that the row held before it: `name` and `value`. */
+export function formerPairs(entry: string): string {
+  return `select d.name, d.pair -> 0 as value from jsonb_each(${entry}.diff) d (name, pair)
+      where ${entry}.operation = 'update' and left(d.name, 1) <> '_'
+      union all
+      select b.name, b.value from jsonb_each(${entry}.diff -> '${beforeMember}') b (name, value)`
+}
+
 /**
  * The values of the row of entry `c` according to later entries: of a member that occurs twice the last one counts,
  * and therefore of these entries the first. `offset 0` keeps the search for the key separate; otherwise a Postgres
  * without statistics reads everything logged later.
  */
 export const laterValues = `(select jsonb_object_agg(held.name, jsonb_build_array(null, held.value) order by l.seq desc)
-    from (select * from mirror.change_log k where k.key = c.key offset 0) l cross join lateral (
-      select d.name, d.pair -> 0 as value from jsonb_each(l.diff) d (name, pair)
-      where l.operation = 'update' and left(d.name, 1) <> '_'
-      union all
-      select b.name, b.value from jsonb_each(l.diff -> '${beforeMember}') b (name, value)
-    ) held
+    from (select * from mirror.change_log k where k.key = c.key offset 0) l cross join lateral (${formerPairs('l')}) held
     where l.stream = c.stream and l.seq > c.seq)`
 
 /** The key of the entry `c` as the diff of an insert, where its row is not there. */

@@ -30,7 +30,8 @@ export const namedCurrencies = `(select l.rental_id, report.currency_code(l.curr
     from mirror.rental_options o cross join lateral jsonb_path_query(o._payload, '$.**.currency') c (named)
     where o._deleted_at is null)`
 
-const deposit = `(report.currency_code(r.deposit_currency) collate "C")`
+/** What its deposit says of the currency of a rental `r`. */
+export const deposit = `(report.currency_code(r.deposit_currency) collate "C")`
 
 /** An aggregate over what is named (`p`) for a rental (`r`) with its deposit. One currency, the usual case, needs no list. */
 export const currencies = `case when min(p.currency) is null then array_remove(array[${deposit}], null)
@@ -45,8 +46,11 @@ export const joinCurrencies = `left join lateral (select ${currencies} as curren
 export const agreedCurrency = (alias: string): string =>
   `case when cardinality(${alias}.currencies) = 1 then ${alias}.currencies[1] end`
 
+/** What the payment lines of the rental `r` come to. */
+export const paidInLines = 'report.paid_in_lines(r.id)'
+
 /** What is paid of the rental `r`: what its record says, else what its lines come to. */
-export const paid = 'coalesce(r.total_paid, report.paid_in_lines(r.id))'
+export const paid = `coalesce(r.total_paid, ${paidInLines})`
 
 /** What every comment of a view with money says. */
 export const currencyNote =

@@ -90,6 +90,7 @@ export const rentals: ReportView = {
   left join mirror.harbours dh on dh.id = r.departure_harbour_id
   left join mirror.harbours ah on ah.id = r.arrival_harbour_id
 where r._deleted_at is null`,
+  functions: ['report.rentals_as_of(timestamptz)'],
   orderBy: 'rental_id desc',
 }
 

@@ -9,6 +9,7 @@ import { cancellations, revenue } from './money.ts'
 import { blocksFunction, overlaps } from './overlaps.ts'
 import { namedCurrencies, type ReportView, today } from './pieces.ts'
 import { balances, departures, rentals } from './rentals.ts'
+import { rentalsAsOfFunction } from './rentals-as-of.ts'
 
 /** Every view of schema report. */
 export const reportViews: readonly ReportView[] = [
@@ -55,5 +56,5 @@ export const reportFunctions: RepeatableStep = {
 export const reports: RepeatableStep = {
   name: 'reports',
   views: reportViews.map((view) => ({ schema: 'report', ...view })),
-  sql: calendarFunction,
+  sql: `${calendarFunction}\n${rentalsAsOfFunction}`,
 }

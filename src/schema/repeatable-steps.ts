@@ -6,6 +6,7 @@ import { readEndpoints, repeatsOf, streams } from '../catalog/catalog.ts'
 import history from '../database/history.sql'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal } from '../database/sql.ts'
+import { asOfFunctions } from '../mirror/as-of.ts'
 import { consumerFunctions, consumersView } from '../mirror/consumers.ts'
 import { contentFunctions } from '../mirror/content.ts'
 import { feedFunctions, feedView } from '../mirror/feed.ts'
@@ -48,6 +49,7 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   consumersView,
   logMonthFunctions,
   versionFunctions,
+  asOfFunctions,
   refreshFunction,
   refreshesView,
   reasonsView,

@@ -75,7 +75,7 @@ const partnerFunctions = `sync.folder(), sync.history(), mirror.feed_epoch(), mi
       mirror.changes_since(text, int), mirror.last_cursor(),
       mirror.next_changes(text, int), mirror.ack_changes(text, text), mirror.reset_consumer(text, text),
       mirror.drop_consumer(text), mirror.record_before_log(text, jsonb), mirror.history(text, jsonb),
-      mirror.record_at(text, jsonb, timestamptz), mirror.refresh(text, jsonb)`
+      mirror.record_at(text, jsonb, timestamptz), mirror.as_of(text, timestamptz), mirror.refresh(text, jsonb)`
 
 /** Tables of `sync` without keys and contents: how the mirror is doing. */
 export const openState = [
@@ -103,8 +103,8 @@ const servedTables = streams
   .map(({ name }) => `mirror.${name}`)
   .join(', ')
 
-/** What the functions of consumers call as their owner. */
-const consumerFunctions = `mirror.own_consumer(text), mirror.following_consumer(text),
+/** What functions for partners call as their owner. */
+const ownFunctions = `mirror.check_moment(timestamptz), mirror.own_consumer(text), mirror.following_consumer(text),
       mirror.register_consumer(text), mirror.given_position(text), mirror.mark_lost_consumers()`
 
 /** What the owner of the change log calls. */
@@ -116,7 +116,7 @@ const keyViews = streams.flatMap(({ name, companyColumn }) => (companyColumn ? `
 /** What policies and views of every role call, and the owner's own work. */
 const publicFunctions = `mirror.same_content(jsonb, jsonb), mirror.unordered(jsonb), mirror.waiting_since(text),
       mirror_log.first_diff(text, jsonb, bigint, jsonb), report.blocks(), report.calendar(date, date), report.currencies_of(bigint),
-      report.currency_code(jsonb), report.is_block_of_rental(jsonb), report.paid_in_lines(bigint), report.status_word(text), report.today(),
+      report.currency_code(jsonb), report.is_block_of_rental(jsonb), report.paid_in_lines(bigint), report.rentals_as_of(timestamptz), report.status_word(text), report.today(),
       sync.lend_requests(integer, text, integer, integer, boolean, integer[], timestamptz), sync.quota_pace(integer[], timestamptz),
       sync.quota_windows(integer[], timestamptz),
       sync.take_from_quota(integer[], text, integer, integer, timestamptz, timestamptz)`
@@ -125,7 +125,7 @@ const publicFunctions = `mirror.same_content(jsonb, jsonb), mirror.unordered(jso
 export const grants: RepeatableStep = {
   name: 'grants',
   sql: [
-    `revoke all on function ${partnerFunctions}, ${consumerFunctions}, ${logMonthFunctions} from public;`,
+    `revoke all on function ${partnerFunctions}, ${ownFunctions}, ${logMonthFunctions} from public;`,
     `grant execute on function ${publicFunctions} to public;`,
     'grant execute on all functions in schema company_access to public;',
     `grant select on ${keyViews.join(', ')} to public;`,

@@ -40,6 +40,8 @@ comment on function mirror.history(text, jsonb) is
   'Returns the versions of a record, oldest first, each with its columns as they were. After a deletion the record is null. The key is an object as in mirror.change_log. The first version has no operation if the log no longer has its insert. Values of erased persons are null.';
 comment on function mirror.record_at(text, jsonb, timestamptz) is
   'Returns a record as it was at a time, as mirror.history shows it. Null if it did not exist, was deleted, or the log does not reach back that far.';
+comment on function mirror.as_of(text, timestamptz) is
+  'Returns the rows of a stream as the mirror had them at a time, with the key and the columns as mirror.history shows them. Values of erased persons are null, and rows of calendars that retention has deleted since are missing. A time that the change log does not cover, or of which open transactions may still write changes, is refused (22023).';
 comment on function mirror.refresh(text, jsonb) is
   'Reads a stream and its parents now, or the record with this key and its details: after queued changes, before everything scheduled. Returns the number of the request in sync.refreshes. While the same request is open, it returns that number again. A role may call it at most 60 times a minute.';
 comment on function mirror.feed_epoch() is 'Returns the epoch of sync.history().';

@@ -69,6 +69,9 @@ export async function openWork(database: TestDatabase, url = database.url): Prom
         await client.query(`select mirror.reset_consumer('planted')`)
         await client.query('select * from mirror.history($1, $2)', ['rentals', key])
         await client.query('select mirror.record_at($1, $2, $3)', ['rentals', key, new Date()])
+        const moment = '(select changed_at from mirror.changes order by seq limit 1)'
+        await client.query(`select * from mirror.as_of('rentals', ${moment})`)
+        await client.query(`select * from report.rentals_as_of(${moment})`)
         await client.query('select mirror.refresh($1, $2)', ['rentals', key])
         await client.query(`select * from report.calendar('2026-11-01', '2026-11-03')`)
       } finally {

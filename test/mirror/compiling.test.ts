@@ -78,6 +78,8 @@ it('no function that partners call, nor what it does inside', async () => {
     `mirror.drop_consumer('follower')`,
     `mirror.history('rentals', '{"id": 7}')`,
     `mirror.record_at('rentals', '{"id": 7}', now())`,
+    `mirror.as_of('rentals', clock_timestamp())`,
+    `report.rentals_as_of(clock_timestamp())`,
     `mirror.refresh('rentals', '{"id": 7}')`,
     `sync.lend_requests(10, 'read', 1, 0, false)`,
     'report.calendar(current_date, current_date + 30)',
