@@ -10,23 +10,24 @@ const sqlFiles = {
 }
 
 /**
- * What `npm test` leaves to `npm run test:all`: campaigns and surroundings, except statements without statistics and three usual days; and
+ * What `npm test` leaves to `npm run test:all`: campaigns and surroundings, except statements without statistics; and
  * files that start whole programs, servers or two mirrors for what others show one by one. `feed-model` and `ground` are models of
  * what `feed-copies` and `crash` do to real servers, `silent-queue` loses a Redis, `lock` and `identity` share one embedded server.
  * `partners` shows cases of what `partners-property` draws, `web/security` of what `operator` draws. `hostile/{project,scan,transport}`
  * show of each step what `hostile/sync` shows of whole syncs. `backend-gone`, `check` and `command` are the only proof that a process
  * ends although its queue is gone, of `sync --check`, and of the sandbox as a program: they take long, and these change rarely.
  * `protect`, `erase` and `writes` show of each place what `anywhere` draws; the other tests of pages ask for what `page-browser` and
- * `page-truth` look at; the tests of each command show what `outputs`, `init`, `words` and `messages` show of all of them.
+ * `page-truth` look at; the tests of each command show what `outputs`, `init`, `words`, `messages` and `worker-mark` show of all of
+ * them. `shared-work` shows when a long task is divided, which changes only how soon it ends.
  */
 const omitted = [
   'test/chaos/**',
-  'test/surroundings/!(statistics|usual-month).test.ts',
+  'test/surroundings/!(statistics).test.ts',
   'test/serve/{mirror-of-mirror,openapi,reads-shapes,stacked-kills,writes-lost}.test.ts',
   'test/{cli/{hangup,lost-start,unbuilt},discovery/json-server,embedded/{embedded-postgres,full-temporary,processes}}.test.ts',
   'test/{release-check,access/partners-property,hostile/{operator,sync},jobs/backend-gone}.test.ts',
-  'test/{jobs/redis-failover,mirror/feed-copies,outbox/crash,sandbox/command,sync/check}.test.ts',
-  'test/{cli/{check-write,init,messages,outputs,unauthorized,words},web/{page-browser,page-truth}}.test.ts',
+  'test/{jobs/redis-failover,mirror/feed-copies,outbox/crash,sandbox/command,sync/{check,shared-work}}.test.ts',
+  'test/{cli/{check-write,init,messages,outputs,unauthorized,words,worker-mark},web/{page-browser,page-truth}}.test.ts',
   'test/{embedded/names,privacy/{anywhere,before-the-disk},reports/own-blocks,schema/restored-rights}.test.ts',
 ]
 

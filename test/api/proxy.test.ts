@@ -9,6 +9,7 @@ import { proxyFor } from '../../src/api/wire/proxy.ts'
 import { readConfig } from '../../src/config.ts'
 import type { ApiError } from '../../src/errors.ts'
 import { type Certificate, makeCertificate } from '../helpers/certificates.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { openHttpProxy } from '../helpers/http-proxy.ts'
 import { openTlsFront } from '../helpers/tls-front.ts'
 import { closedPort, json, openApi, startServer } from './http-server.ts'
@@ -160,7 +161,8 @@ describe('an https API behind a proxy', () => {
   })
 
   // Waits for the time limit on connections, and then tries again after a pause.
-  it('is asked for again when a proxy that never answered is given up', async () => {
+  // Waits for a time limit.
+  it.skipIf(isQuick)('is asked for again when a proxy that never answered is given up', async () => {
     await using proxy = await openHttpProxy({ silent: true })
     const { proxies } = readConfig({ HTTPS_PROXY: proxy.url }, '/nonexistent').api
     await using client = openApi('https://api.boats.test', { proxies, concurrency: 1, timeoutMs: 30_000 })

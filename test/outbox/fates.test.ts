@@ -1,6 +1,7 @@
 // What becomes of changes whose answer was lost, whose time has passed, or whose record is gone.
 
 import { afterEach, describe, expect, it } from 'vitest'
+import { isQuick } from '../helpers/extent.ts'
 import { newPayment, newPerson } from './plans.ts'
 import { sharedRig } from './rig.ts'
 
@@ -101,7 +102,8 @@ describe('an add whose answer was lost', () => {
   })
 })
 
-describe('a removal whose answer was lost', () => {
+// The rule of updates, for another kind.
+describe.skipIf(isQuick)('a removal whose answer was lost', () => {
   it('leaves again only when the first attempt cannot arrive any more: what was uploaded since would be lost', async () => {
     // The owner of the first belongs to another test.
     const row = rig.rows('user_identities').at(-1)
@@ -212,20 +214,24 @@ describe('a rental whose creation was lost', () => {
     expect(rig.truth('rentals', { id: Number(change.result?.id) })).toMatchObject({ referenceId: reference })
   })
 
-  it('is found by a reference that is a number, where API_REFERENCE_AS_NUMBER says that the API takes no other', async () => {
-    const ids = [
-      await rig.queue('rental.create', {}, rig.planner.slot()),
-      await rig.queue('rental.create', {}, { ...rig.planner.slot(), referenceId: '471100' }),
-    ]
-    rig.sandbox.resetRequests()
-    rig.once('POST /v3/rentals', 'dropAfterEffect', 2)
-    await rig.pushAs({ timeoutMs, env: { API_REFERENCE_AS_NUMBER: 'on' } })
-    expect(await rig.statuses(ids)).toEqual(['done', 'done'])
-    const sent = rig.writes().map(({ body }) => (body as { referenceId: unknown }).referenceId)
-    expect(sent).toHaveLength(2)
-    expect(sent).toContain(471100)
-    expect(sent.map((reference) => typeof reference)).toEqual(['number', 'number'])
-  })
+  // As the test before, with another type.
+  it.skipIf(isQuick)(
+    'is found by a reference that is a number, where API_REFERENCE_AS_NUMBER says that the API takes no other',
+    async () => {
+      const ids = [
+        await rig.queue('rental.create', {}, rig.planner.slot()),
+        await rig.queue('rental.create', {}, { ...rig.planner.slot(), referenceId: '471100' }),
+      ]
+      rig.sandbox.resetRequests()
+      rig.once('POST /v3/rentals', 'dropAfterEffect', 2)
+      await rig.pushAs({ timeoutMs, env: { API_REFERENCE_AS_NUMBER: 'on' } })
+      expect(await rig.statuses(ids)).toEqual(['done', 'done'])
+      const sent = rig.writes().map(({ body }) => (body as { referenceId: unknown }).referenceId)
+      expect(sent).toHaveLength(2)
+      expect(sent).toContain(471100)
+      expect(sent.map((reference) => typeof reference)).toEqual(['number', 'number'])
+    },
+  )
 
   it('is settled although a change of the rental, which a sync has shown meanwhile, is on its way', async () => {
     const id = await rig.queue('rental.create', {}, rig.planner.slot())

@@ -126,14 +126,18 @@ describe('an error of an API that did what was asked, shows it late, and refuses
     })
   })
 
-  it('and shows it later than it usually does: the refusal of the second attempt is decided by the record', async () => {
-    const rentalId = rig.planner.rental()
-    Object.assign(front, { failing: true, lateMs: showDelayMs + 300 })
-    const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/later' })
-    await push()
-    expect((await rig.change(id)).status).toBe('done')
-    expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ orderLink: 'https://example.com/later' })
-  })
+  // The same proof with a longer wait.
+  it.skipIf(isQuick)(
+    'and shows it later than it usually does: the refusal of the second attempt is decided by the record',
+    async () => {
+      const rentalId = rig.planner.rental()
+      Object.assign(front, { failing: true, lateMs: showDelayMs + 300 })
+      const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/later' })
+      await push()
+      expect((await rig.change(id)).status).toBe('done')
+      expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ orderLink: 'https://example.com/later' })
+    },
+  )
 })
 
 describe('changes of one record that follow each other', () => {

@@ -2,7 +2,7 @@
 // gone, nor that it changed, nor that an effect is missing.
 
 import { afterEach, describe, expect, it } from 'vitest'
-import { isQuick } from '../helpers/extent.ts'
+import { firstOf } from '../helpers/extent.ts'
 import { newPayment, newPerson } from './plans.ts'
 import { sharedRig } from './rig.ts'
 
@@ -14,16 +14,16 @@ const answer = (op: string, body: unknown, after = 0): void =>
 
 describe('a record that is answered with something else', () => {
   const wrong: readonly (readonly [string, unknown])[] = [
+    ['another record', { id: 999_999, orderLink: 'https://example.com/other' }],
     ['nothing', null],
     ['a number', 42],
     ['words', 'words'],
     ['a list', [[]]],
     ['an object without an id', { items: 'words' }],
     ['an empty object', {}],
-    ['another record', { id: 999_999, orderLink: 'https://example.com/other' }],
   ]
   // One check of shape and key distinguishes all of them.
-  for (const [name, body] of isQuick ? wrong.slice(-2) : wrong)
+  for (const [name, body] of firstOf(wrong))
     it(`(${name}) is asked for again, before an update is sent`, async () => {
       const rentalId = rig.planner.rental()
       await rig.mirror('rentals', { id: rentalId })
@@ -35,7 +35,7 @@ describe('a record that is answered with something else', () => {
       expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ orderLink })
     })
 
-  it.each([42, null])(
+  it.each(firstOf([null, 42]))(
     '(%j) is not taken for gone when a removal whose answer was lost is looked into',
     async (body) => {
       const [row] = rig.rows('rental_payments')
@@ -51,7 +51,7 @@ describe('a record that is answered with something else', () => {
 })
 
 describe('a document, which has no id to know it by, that is answered with something else', () => {
-  for (const body of [{ items: 'words', total: 'many' }, { id: 7 }, 'words'])
+  for (const body of firstOf([{ id: 7 }, { items: 'words', total: 'many' }, 'words']))
     it(`(${JSON.stringify(body)}) is asked for again`, async () => {
       const [row] = rig.rows('user_licenses')
       const userId = Number(row?.key.user_id)

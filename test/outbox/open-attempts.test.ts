@@ -9,6 +9,7 @@ import { markDispatched } from '../../src/outbox/dispatch.ts'
 import { findChange } from '../../src/outbox/inspect.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { json, type Respond, startServer } from '../api/http-server.ts'
+import { isQuick } from '../helpers/extent.ts'
 import { sharedOutbox } from './open-outbox.ts'
 import { newPerson } from './plans.ts'
 import { contextFor, type RigOptions } from './rig.ts'
@@ -166,7 +167,8 @@ describe('a clock of the database that jumps while a creation is in flight', () 
     expect(posts).toBe(1)
   })
 
-  it('back does not keep it waiting: it is sent again after the usual time', async () => {
+  // Ahead is the harder way.
+  it.skipIf(isQuick)('back does not keep it waiting: it is sent again after the usual time', async () => {
     const { change, posts } = await pushAcross(-3_600_000, false)
     expect(change).toMatchObject({ status: 'done', result: { id: 2 } })
     expect(posts).toBe(2)

@@ -12,6 +12,7 @@ import { migrate } from '../../src/schema/migrate.ts'
 import { repeatableVersion } from '../../src/schema/repeatable-steps.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
+import { isQuick } from '../helpers/extent.ts'
 
 async function asNewerProgram<T>(work: () => Promise<T>): Promise<T> {
   release.number += 1
@@ -86,7 +87,8 @@ it('is applied while an older program is about to write, and neither is ended by
   }
 })
 
-it('stops an older program that is running before it writes', async () => {
+// A whole worker of another release; that none starts, a test above shows.
+it.skipIf(isQuick)('stops an older program that is running before it writes', async () => {
   await using database = await createTestDatabase()
   await using sandbox = await createSandbox({ size: 1 })
   await using cli = await openCommandLine({

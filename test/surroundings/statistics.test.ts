@@ -38,7 +38,7 @@ import {
 } from '../../src/sync/runs/sweep-ranges.ts'
 import { deletedLately, heldRuns } from '../../src/sync/runs/sweeps.ts'
 import { neglectedTasks, releasePlans, takeWakeable, waitingTasks } from '../../src/sync/runs/tasks.ts'
-import { isFull } from '../helpers/extent.ts'
+import { isFull, isQuick } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { statementsBeyond } from '../helpers/plans.ts'
 import { type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
@@ -328,12 +328,16 @@ describe('Postgres without statistics', () => {
     expect(analyzed).toEqual([])
   })
 
+  // Pruning a whole history takes longer than all others together.
   for (const [belief, settings] of isFull ? beliefs : beliefs.slice(0, 1))
     for (const [what, most, work] of statements)
-      it(`${belief}: ${what}: the work grows with the rows, not with their square`, async () => {
-        const limited = `${settings} set local statement_timeout = '60s'`
-        expect(await statementsBeyond(most, mirror.db.pool, work, limited)).toEqual([])
-      })
+      it.skipIf(isQuick && what === 'history that is old enough')(
+        `${belief}: ${what}: the work grows with the rows, not with their square`,
+        async () => {
+          const limited = `${settings} set local statement_timeout = '60s'`
+          expect(await statementsBeyond(most, mirror.db.pool, work, limited)).toEqual([])
+        },
+      )
 
   it.runIf(isFull)('a first sync equals the truth, and analyses what it filled', async () => {
     await using whole = await openTestMirror({ size: 300 })

@@ -5,7 +5,7 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import { sampledKeys } from '../../src/sync/due/due.ts'
 import type { RepeatingRead } from '../../src/sync/due/reads.ts'
 import { repeatingReads } from '../../src/sync/due/reads.ts'
-import { isQuick } from '../helpers/extent.ts'
+import { firstOf, isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 const rental = 'GET /v3/rentals/{rentalId}'
@@ -83,7 +83,7 @@ describe('singles that repeat their list', () => {
     expect([...drawn]).toEqual([3])
   })
 
-  it.each([1, 5])('are all read by the first sync where one in %i returns more', async (oneIn) => {
+  it.each(firstOf([5, 1]))('are all read by the first sync where one in %i returns more', async (oneIn) => {
     await using mirror = await openTestMirror({ size: 150 })
     mirror.sandbox.richSingles('rentals', oneIn)
     const called = (await calls(mirror, ['rentals']))(rental)

@@ -6,6 +6,7 @@ import { entries, readEntry } from '../../src/profile/profile.ts'
 import { createRequest } from '../../src/sync/due/requests.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { listRuns, type Run } from '../../src/sync/runs/runs.ts'
+import { firstOf, isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 const parts = { rental_options: 'options', rental_payments: 'payments', rental_crew_members: 'crewMembers' } as const
@@ -28,22 +29,26 @@ async function read(stream: string, how: { readonly full?: boolean } = { full: t
 }
 
 describe('a document that each record of its kind has', () => {
-  it.each([
+  const nothings = [
     ['null', { status: 200, body: 'null' }],
     ['204', { status: 204, body: '' }],
     ['404', notFound],
-  ])('is a failed read where it is answered with %s: it stays, and the run says so', async (_, respond) => {
-    mirror = await openTestMirror({ size: 6 })
-    await read('rental_resources')
-    const before = await living('rental_resources')
-    mirror.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}/resource', respond })
-    const run = await read('rental_resources')
-    expect(run).toMatchObject({ deleted: '0', error: expect.stringMatching(/rental_resources \d+: /) })
-    expect(run?.status).not.toBe('done')
-    expect(await living('rental_resources')).toBe(before)
-    mirror.sandbox.clearFaults()
-    expect(await read('rental_resources')).toMatchObject({ status: 'done', read: String(before) })
-  })
+  ] as const
+  it.each(firstOf(nothings))(
+    'is a failed read where it is answered with %s: it stays, and the run says so',
+    async (_, respond) => {
+      mirror = await openTestMirror({ size: 6 })
+      await read('rental_resources')
+      const before = await living('rental_resources')
+      mirror.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}/resource', respond })
+      const run = await read('rental_resources')
+      expect(run).toMatchObject({ deleted: '0', error: expect.stringMatching(/rental_resources \d+: /) })
+      expect(run?.status).not.toBe('done')
+      expect(await living('rental_resources')).toBe(before)
+      mirror.sandbox.clearFaults()
+      expect(await read('rental_resources')).toMatchObject({ status: 'done', read: String(before) })
+    },
+  )
 })
 
 describe('all lists below rentals that are empty for an hour', () => {
@@ -173,26 +178,30 @@ describe('an API that answers 404 for each list below a rental that is empty', (
 })
 
 describe('rows that were held once', () => {
-  it('count no more after a complete run that read them, nor when they went with the record above them', async () => {
-    mirror = await openTestMirror({ size: 40 }, { MIRROR_DOCUMENTS: 'on' })
-    const { pool } = mirror.app.database
-    await mirror.sync({ streams: ['rental_options'] })
-    mirror.sandbox.fault({ op: list('rental_options'), respond: nothing })
-    expect(await read('rental_options')).toMatchObject({ status: 'held', deleted: '0' })
-    mirror.sandbox.clearFaults()
-    expect(await read('rental_options')).toMatchObject({ status: 'done', deleted: '0' })
+  // Three whole syncs.
+  it.skipIf(isQuick)(
+    'count no more after a complete run that read them, nor when they went with the record above them',
+    async () => {
+      mirror = await openTestMirror({ size: 40 }, { MIRROR_DOCUMENTS: 'on' })
+      const { pool } = mirror.app.database
+      await mirror.sync({ streams: ['rental_options'] })
+      mirror.sandbox.fault({ op: list('rental_options'), respond: nothing })
+      expect(await read('rental_options')).toMatchObject({ status: 'held', deleted: '0' })
+      mirror.sandbox.clearFaults()
+      expect(await read('rental_options')).toMatchObject({ status: 'done', deleted: '0' })
 
-    const options = await mirror.all<{ rental_id: string; id: string }>(
-      'select rental_id, id from mirror.rental_options where _deleted_at is null order by 1, 2',
-    )
-    const rentals = [...new Set(options.map((each) => String(each.rental_id)))]
-    await makeDue(pool, ['rental_options'], rentals)
-    const { rental_id: parent, id } = options[0] ?? { rental_id: '', id: '' }
-    mirror.sandbox.mutate([
-      { record: 'rental_options', op: 'delete', parent: String(parent), id: String(id) },
-      ...rentals.slice(1, 15).map((id) => ({ record: 'rentals', op: 'delete', id }) as const),
-    ])
-    for (const run of await mirror.sync({ streams: ['rental_options'] }))
-      expect([run.stream, run.status, run.held]).toEqual([run.stream, 'done', '0'])
-  })
+      const options = await mirror.all<{ rental_id: string; id: string }>(
+        'select rental_id, id from mirror.rental_options where _deleted_at is null order by 1, 2',
+      )
+      const rentals = [...new Set(options.map((each) => String(each.rental_id)))]
+      await makeDue(pool, ['rental_options'], rentals)
+      const { rental_id: parent, id } = options[0] ?? { rental_id: '', id: '' }
+      mirror.sandbox.mutate([
+        { record: 'rental_options', op: 'delete', parent: String(parent), id: String(id) },
+        ...rentals.slice(1, 15).map((id) => ({ record: 'rentals', op: 'delete', id }) as const),
+      ])
+      for (const run of await mirror.sync({ streams: ['rental_options'] }))
+        expect([run.stream, run.status, run.held]).toEqual([run.stream, 'done', '0'])
+    },
+  )
 })
