@@ -5,10 +5,12 @@ import * as schemas from './0001_schemas.ts'
 import * as reads from './0002_reads.ts'
 import * as reasons from './0003_reasons.ts'
 import * as reportKeys from './0004_report_keys.ts'
+import * as closes from './0005_closes.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_schemas': schemas,
   '0002_reads': reads,
   '0003_reasons': reasons,
   '0004_report_keys': reportKeys,
+  '0005_closes': closes,
 }

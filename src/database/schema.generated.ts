@@ -713,6 +713,12 @@ export type MirrorDatabase = Records & {
     currencies: string[] | null
     paid_unknown: Int8 | null
   }
+  'report.closes': {
+    name: string | null
+    company_id: Int8 | null
+    closed_at: Timestamp | null
+    rentals: Int8 | null
+  }
   'report.departures': {
     departure_date: string | null
     departure_local: Timestamp | null
@@ -898,6 +904,31 @@ export type MirrorDatabase = Records & {
     id: GeneratedAlways<string>
     report: string | null
     company_id: Int8 | null
+  }
+  'sync.closed_rentals': {
+    close_id: Int8
+    rental_id: Int8
+    reference_id: string | null
+    status: string | null
+    takes_place: boolean
+    company_id: Int8 | null
+    resource_id: string | null
+    boat_id: Int8 | null
+    departure_day: string | null
+    arrival_day: string | null
+    rental_price: Numeric | null
+    discount_price: Numeric | null
+    commission_price: Numeric | null
+    total_to_pay: Numeric | null
+    total_paid: Numeric | null
+    currencies: string[]
+    payments: Json
+  }
+  'sync.closes': {
+    id: GeneratedAlways<string>
+    name: string
+    company_id: Int8 | null
+    closed_at: Generated<Timestamp>
   }
   'sync.consumer_positions': {
     name: string

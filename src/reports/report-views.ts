@@ -2,6 +2,7 @@
 
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql } from '../database/sql.ts'
+import { closeFunctions, closes } from './closes.ts'
 import { calendar, calendarFunction, fleet, occupancy } from './fleet.ts'
 import { freshness, freshnessHistory } from './freshness.ts'
 import functions from './functions.sql'
@@ -22,12 +23,13 @@ export const reportViews: readonly ReportView[] = [
   balances,
   cancellations,
   overlaps,
+  closes,
   freshness,
   freshnessHistory,
 ]
 
-/** Those whose rows are of a company each. */
-export const companyReports = reportViews.filter(({ columns }) => 'company_id' in columns)
+/** Those whose rows are of a company each; a close may be of all. */
+export const companyReports = reportViews.filter((view) => 'company_id' in view.columns && view !== closes)
 
 /** SQL of a view, with that of the views it reads. */
 const textOf = ({ columns, source }: ReportView): string =>
@@ -56,5 +58,5 @@ export const reportFunctions: RepeatableStep = {
 export const reports: RepeatableStep = {
   name: 'reports',
   views: reportViews.map((view) => ({ schema: 'report', ...view })),
-  sql: `${calendarFunction}\n${rentalsAsOfFunction}`,
+  sql: `${calendarFunction}\n${rentalsAsOfFunction}\n${closeFunctions}`,
 }

@@ -35,7 +35,7 @@ begin
   end if;
   grant usage on schema sync, outbox to boat_mirror_views;
   grant usage, create on schema mirror, mirror_views, live, report to boat_mirror_views;
-  grant select on sync.settings, sync.fleets, sync.records, outbox.queue, {{tables}} to boat_mirror_views;
+  grant select on sync.settings, sync.fleets, sync.records, sync.closes, sync.closed_rentals, outbox.queue, {{tables}} to boat_mirror_views;
   foreach owned in array {{views}} loop
     execute format('alter view %s owner to boat_mirror_views', owned);
   end loop;
@@ -43,6 +43,8 @@ begin
   alter function report.blocks() owner to boat_mirror_views;
   alter function report.currencies_of(bigint) owner to boat_mirror_views;
   alter function report.paid_in_lines(bigint) owner to boat_mirror_views;
+  alter function report.since_close(text, text) owner to boat_mirror_views;
+  alter function report.close_totals(text) owner to boat_mirror_views;
   revoke create on schema mirror, mirror_views, live, report from boat_mirror_views;
 exception when insufficient_privilege then
   if company_access.restricts() then

@@ -18,6 +18,10 @@ const unrestricted = '(select company_access.unrestricted_role()) is not null'
 const linesRead = `${unrestricted} or stream = 'rental_payments'
   and exists (select from company_access.visible_rentals v where v.key::text = records.key)`
 
+/** A row that names its company. */
+const ofCompany = (column: string): string =>
+  `${identifier(column)} = any ((select company_access.visible())::bigint[]) or ${unrestricted}`
+
 /**
  * SQL: whether the caller may see a row; null: rows of this stream belong to no company. Rows below a record are
  * looked up by key for a few rows and by a hash of all keys for many, as the planner decides.
@@ -28,7 +32,7 @@ function condition(stream: StreamDef): string | null {
   if (told === stream)
     // What comes second is asked only about rows of other companies: for a restricted role that reads one of its records, the
     // companies are looked up once.
-    return `${identifier(stream.companyColumn ?? '')} = any ((select company_access.visible())::bigint[]) or ${unrestricted}`
+    return ofCompany(stream.companyColumn ?? '')
   const below = `exists (select from company_access.visible_${told.name} v where v.key = ${identifier(stream.key[0] ?? '')})`
   return `${unrestricted} or ${below}`
 }
@@ -40,6 +44,9 @@ const rules: readonly (readonly [string, string, string])[] = [
     .map((stream): readonly [string, string, string] => ['mirror', stream.name, condition(stream) ?? 'true']),
   ...openState.map((name): readonly [string, string, string] => ['sync', name, 'true']),
   ['sync', 'records', linesRead],
+  // A close of all companies shows each role the rentals of its own.
+  ['sync', 'closes', `company_id is null or ${ofCompany('company_id')}`],
+  ['sync', 'closed_rentals', ofCompany('company_id')],
   ['sync', 'fleets', condition(streamNamed('resource_slots')) ?? 'true'],
 ]
 

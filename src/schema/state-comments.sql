@@ -391,6 +391,31 @@ comment on column sync.calendar_keys.report is 'Name of a report; null: the key 
 comment on column sync.calendar_keys.company_id is 'mirror.companies.id whose rows the key of a report opens.';
 comment on column sync.calendar_keys.hash is 'SHA-256 of the key.';
 comment on column sync.calendar_keys.created_at is 'When the key was created.';
+comment on table sync.closes is 'The closes that report.close made and report.closes shows.';
+comment on column sync.closes.id is 'Number of the close.';
+comment on column sync.closes.name is 'Its name.';
+comment on column sync.closes.company_id is 'mirror.companies.id of the company that it closes; null: all.';
+comment on column sync.closes.closed_at is 'When it was made.';
+
+comment on table sync.closed_rentals is 'What a close keeps of each rental, as report.rentals showed it then. PENDING rentals and persons are not kept.';
+comment on column sync.closed_rentals.close_id is 'sync.closes.id.';
+comment on column sync.closed_rentals.rental_id is 'mirror.rentals.id.';
+comment on column sync.closed_rentals.reference_id is 'Reference of the rental in the client system.';
+comment on column sync.closed_rentals.status is 'Status, as the API wrote it.';
+comment on column sync.closed_rentals.takes_place is 'False: canceled.';
+comment on column sync.closed_rentals.company_id is 'mirror.companies.id.';
+comment on column sync.closed_rentals.resource_id is 'mirror.resources.id.';
+comment on column sync.closed_rentals.boat_id is 'The boat.';
+comment on column sync.closed_rentals.departure_day is 'Local date of departure.';
+comment on column sync.closed_rentals.arrival_day is 'Local date of arrival.';
+comment on column sync.closed_rentals.rental_price is 'Price without products.';
+comment on column sync.closed_rentals.discount_price is 'Discount.';
+comment on column sync.closed_rentals.commission_price is 'Commission of the client system.';
+comment on column sync.closed_rentals.total_to_pay is 'Total to pay.';
+comment on column sync.closed_rentals.total_paid is 'What was paid; null: unknown.';
+comment on column sync.closed_rentals.currencies is 'Every currency that its payments, deposit and options named.';
+comment on column sync.closed_rentals.payments is 'Its payment lines: [{id, price, currency, method_id}].';
+
 comment on table sync.fleets is 'Resources that stand for several boats: a slot has shown more than one boat free. Their rentals may overlap.';
 comment on column sync.fleets.resource_id is 'mirror.resources.id.';
 comment on column sync.fleets.seen_at is 'When this was first detected.';

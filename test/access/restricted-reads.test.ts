@@ -33,6 +33,7 @@ beforeAll(async () => {
   await mirror.all(
     `insert into sync.quarantine (stream, key, endpoint, payload, reason) values ('rentals', '20', 'GET', '{}', 'no')`,
   )
+  await mirror.all(`select report.close('close 1', 1), report.close('close 2', 2)`)
   await restrict(group, ['1'])
 })
 
@@ -133,8 +134,10 @@ describe('each table and view of a restricted role', () => {
       'traffic',
       'row_changes',
     ]
-    const alsoOpen = ['gate', 'pinned', 'repeatable', 'migrations', 'records', 'reasons']
+    const alsoOpen = ['gate', 'pinned', 'repeatable', 'migrations', 'records', 'reasons', 'closes', 'closed_rentals']
     expect((seen['sync.records'] as { key: string }[]).map(({ key }) => key)).toEqual(['10'])
+    for (const name of ['closes', 'closed_rentals'])
+      expect((seen[`sync.${name}`] as { company_id: unknown }[]).map((row) => row.company_id)).toContain(1)
     for (const { schema, name } of found) {
       const where = `${schema}.${name}`
       // An empty view answers so before it checks the role.
@@ -213,6 +216,18 @@ describe('each function of a restricted role', () => {
     [`report.currencies_of(20) c where c <> '{}'`, 0],
     [`report.paid_in_lines(10) p where p = 10`, 1],
     [`report.paid_in_lines(20) p where p is not null`, 0],
+    [`report.close('of role ${mark}')`, 1],
+    [`report.close('of another', 2)`, denied],
+    [`report.close_totals('close 1')`, 1],
+    [`report.close_totals('close 2')`, 'P0002'],
+    [`report.since_close('close 1')`, 0],
+    [`report.since_close('close 2')`, 'P0002'],
+    [`report.remove_close('close 1')`, 1],
+    [`report.remove_close('close 2')`, denied],
+    [`sync.assert_may_close(1)`, 1],
+    [`sync.assert_may_close(2)`, denied],
+    [`sync.close_named('close 1')`, 1],
+    [`sync.close_named('close 2')`, 'P0002'],
     [`report.today()`, 1],
     [`mirror.feed_epoch()`, 1],
     [`sync.history()`, 1],

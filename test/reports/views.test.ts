@@ -22,6 +22,7 @@ describe('schema report', () => {
       'balances',
       'calendar',
       'cancellations',
+      'closes',
       'departures',
       'fleet',
       'freshness',

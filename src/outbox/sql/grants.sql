@@ -14,11 +14,12 @@ begin
     grant select on outbox.changes to boat_mirror_enqueue;
   end if;
   if exists (select from pg_roles where rolname = 'boat_mirror_operator') then
-    grant usage on schema outbox, sync to boat_mirror_operator;
+    grant usage on schema outbox, sync, report to boat_mirror_operator;
     grant execute on function outbox.retry(bigint, text), outbox.cancel(bigint, text), outbox.resolve(bigint, text, bigint, text),
       outbox.former_database(text, boolean), sync.release(bigint, text), sync.pause(text, text), sync.resume(text, text),
       sync.hand_over(name, name), sync.acknowledge(text, text) to boat_mirror_operator;
-    grant select on outbox.changes, sync.held_plans, sync.stream_plans, sync.decisions, sync.held, sync.runs, sync.streams
+    grant select on outbox.changes, sync.held_plans, sync.stream_plans, sync.decisions, sync.held, sync.runs, sync.streams,
+      report.closes
       to boat_mirror_operator;
   end if;
   if exists (select from pg_roles where rolname = 'boat_mirror_partner') then
