@@ -7,14 +7,15 @@ import { duration } from '../format.ts'
 import { isFleet } from '../reports/pieces.ts'
 import { takesPlace } from '../reports/rentals.ts'
 
-/** What `report` prints: a view, or the calendar for other days. */
+/** What `report` prints: a view or a function, such as the calendar for other days. */
 export type ReportRequest = {
-  /** Name of a view of schema report. */
+  /** Its name in schema report. */
   readonly view: string
   readonly orderBy: string
   /** Columns in order. */
   readonly columns: readonly string[]
-  readonly days?: { readonly from: string; readonly to: string }
+  /** Of a function. */
+  readonly values?: readonly (string | null)[]
   /** Rows at most; null: all. */
   readonly limit: number | null
   /** The only company whose rows are read. */
@@ -57,9 +58,10 @@ export async function readReport(
 }
 
 function reportSelect(request: ReportRequest, as: 'text' | 'json'): { text: string; values: unknown[] } {
-  const { view, orderBy, columns, days, limit, company } = request
-  const values = days === undefined ? [] : [days.from, days.to]
-  const source = `report.${identifier(view)}${days === undefined ? '' : '($1, $2)'}`
+  const { view, orderBy, columns, limit, company } = request
+  const values = [...(request.values ?? [])]
+  const places = values.map((_, index) => `$${index + 1}`)
+  const source = `report.${identifier(view)}${values.length === 0 ? '' : `(${places})`}`
   const list =
     as === 'json' ? 'row_to_json(v)::text as json' : columns.map((c) => `v.${identifier(c)}::text`).join(', ')
   const ofCompany = columns

@@ -38,7 +38,7 @@ function requestOf(view: ReportView, { from, to, ...options }: Options): ReportR
       'USAGE',
       `--to is ${last}. It must not be before --from ${from}, nor more than ten years after it.`,
     )
-  return { ...request, days: { from, to: last } }
+  return { ...request, values: [from, last] }
 }
 
 function findView(name: string): ReportView {
@@ -134,19 +134,24 @@ function aligned(rows: readonly (readonly string[])[]): readonly (readonly strin
   return rows.map((row) => row.map((cell, column) => cell.padStart(widths[column] ?? 0)))
 }
 
-async function printTable(database: Database, request: ReportRequest): Promise<void> {
+/** Prints the first rows of a report, for people. */
+export async function printTable(
+  database: Database,
+  request: ReportRequest,
+  { none, more } = { none: 'The report has no rows.', more: 'Use --limit for more, --csv or --json for all.' },
+): Promise<void> {
   // One row more than is shown reveals whether there are more.
   const limit = request.limit ?? shownRows
   const rows: string[][] = []
   await readReport(database, { ...request, limit: limit + 1 }, 'text', async (portion) => {
     for (const row of portion) rows.push(request.columns.map((column) => shown(row[column])))
   })
-  if (rows.length === 0) return print('The report has no rows.')
+  if (rows.length === 0) return print(none)
   print(
     table(
       request.columns.map((column) => column.toUpperCase()),
       aligned(scaled(rows.slice(0, limit))),
     ),
   )
-  if (rows.length > limit) print(`\nOnly the first ${limit} rows. Use --limit for more, --csv or --json for all.`)
+  if (rows.length > limit) print(`\nOnly the first ${limit} rows. ${more}`)
 }

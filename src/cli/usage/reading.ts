@@ -1,7 +1,7 @@
 // How the commands that show what is in the mirror are called.
 
 import { InvalidArgumentError, Option } from 'commander'
-import { looks, matching, quiet, shownRows, type Usage, wholeNumber } from './command.ts'
+import { looks, matching, quiet, recordNumber, shownRows, type Usage, wholeNumber } from './command.ts'
 
 /** Adds the commands from `report` to `drift`. */
 export function addReading(program: Usage): void {
@@ -47,6 +47,7 @@ export function addReading(program: Usage): void {
     .option('--from <place>', 'start, now or a cursor; a consumer starts there only when it is new', placeName)
     .option('--follow', 'wait for more changes until Ctrl-C', false)
     .runs(() => import('../commands/feed.ts'), 'runFeed', looks)
+  addCloses(program)
   const drift = program
     .command('drift')
     .description(
@@ -59,6 +60,25 @@ export function addReading(program: Usage): void {
     .argument('<stream>', 'name of its table')
     .prints(() => import('../commands/drift.ts'), 'runAcknowledge', quiet)
 }
+
+function addCloses(program: Usage): void {
+  const load = () => import('../commands/close.ts')
+  const close = program
+    .command('close')
+    .description('keep the rentals as they are at the end of a month, add them up, and show what has changed since')
+  const named = (name: string, description: string): Usage =>
+    close.command(name).description(description).argument('<name>', 'name of the close, such as 2026-03', closeName)
+  named('create', 'keep all rentals under a name; a close that is there stays as it is')
+    .option('--company <id>', 'only those of this company', recordNumber)
+    .prints(load, 'runCreate', quiet)
+  close.command('list').description('list the closes').prints(load, 'runList', looks)
+  named('show', 'print the totals of a close, and what has changed since')
+    .option('--until <name>', 'changes until this close (default: until now)', closeName)
+    .prints(load, 'runShow', looks)
+  named('remove', 'remove a close and what it keeps').prints(load, 'runRemove', quiet)
+}
+
+const closeName = matching(/\S/, 'It must be a name.')
 
 /** Parses a day. @throws InvalidArgumentError, which commander reports. */
 function calendarDate(text: string): string {
