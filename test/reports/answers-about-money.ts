@@ -14,7 +14,7 @@ const perhapsOwing = (world: ApiWorld): ApiRental[] => [
 const paidIn = (rentals: readonly ApiRental[]): number | null => sumKnown(rentals, ({ paid }) => paid)
 
 /** Of amounts that are all unknown, so is the sum. */
-export const sumKnown = (rentals: readonly ApiRental[], of: (rental: ApiRental) => number | null): number | null =>
+export const sumKnown = <Value>(rentals: readonly Value[], of: (rental: Value) => number | null): number | null =>
   rentals.every((rental) => of(rental) === null) ? null : sum(rentals, of)
 
 /** Groups by the currency and by all that are named, and shows the first. */

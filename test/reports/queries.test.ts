@@ -12,6 +12,7 @@ import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { type Answer, departing, grouped, sum, taking } from './answer-parts.ts'
 import { boats, doubleBookings, quay } from './answers-about-boats.ts'
 import { byCurrencies, customers, money, sumKnown } from './answers-about-money.ts'
+import { months } from './answers-about-months.ts'
 import { type ApiRecord, type ApiRental, ApiWorld, addDays, at, codeOf, groupBy, monthsFrom } from './api-world.ts'
 import { addLongIds, addOddBlocks, wholeTruth } from './odd-records.ts'
 
@@ -88,6 +89,8 @@ const ofReadme: Readonly<Record<string, Answer | null>> = {
 
 let mirror: TestMirror
 let world: ApiWorld
+/** When the month was closed. */
+let closed: ApiWorld
 const answers = new Map<string, string>()
 const year = new Date().getUTCFullYear()
 
@@ -137,6 +140,16 @@ function makeAwkward(): void {
       id: Number(second?.key.id),
       set: { companyBrandName: first?.record.companyBrandName },
     },
+  ])
+}
+
+/** What happens in any month. */
+function changeSome(): void {
+  const [a, b, c] = taking(new ApiWorld(mirror.sandbox.truth())).map(({ id }) => id)
+  mirror.sandbox.mutate([
+    { record: 'rentals', op: 'update', id: a ?? '', set: { status: 'CANCELED_BY_CLIENT' } },
+    { record: 'rentals', op: 'update', id: b ?? '', set: { totalToPay: 1234.5 } },
+    { record: 'rentals', op: 'delete', id: c ?? '' },
   ])
 }
 
@@ -225,7 +238,12 @@ beforeAll(async () => {
     new ApiWorld(wholeTruth(mirror.sandbox.truthText({ days: 2, durations: 1, priceDays: 28, calendarYears: 2 })), [
       'NO_SHOW',
     ])
-  if (!updating) {
+  closed = now()
+  await mirror.app.database.pool.query(`select report.close('2026-03')`)
+  if (updating) {
+    changeSome()
+    await syncAll(true)
+  } else {
     makeAwkward()
     addLongIds(mirror.sandbox)
     makeOdd()
@@ -329,7 +347,13 @@ describe('README.md', () => {
 })
 
 describe('docs/queries.md', () => {
-  const known: Readonly<Record<string, Answer>> = { ...boats, ...quay, ...money, ...customers }
+  const ofMonths = Object.entries(months).map(
+    ([title, answer]) => [title, (now: ApiWorld) => answer(closed, now)] as const,
+  )
+  const known: Readonly<Record<string, Answer>> = {
+    ...{ ...boats, ...quay, ...money, ...customers },
+    ...Object.fromEntries(ofMonths),
+  }
   const ofTheMirror = 'Freshness and recent changes of the data'
 
   it('asks what is known here, each question with its answer', () => {
