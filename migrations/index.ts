@@ -6,6 +6,7 @@ import * as reads from './0002_reads.ts'
 import * as reasons from './0003_reasons.ts'
 import * as reportKeys from './0004_report_keys.ts'
 import * as closes from './0005_closes.ts'
+import * as pace from './0006_pace.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_schemas': schemas,
@@ -13,4 +14,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0003_reasons': reasons,
   '0004_report_keys': reportKeys,
   '0005_closes': closes,
+  '0006_pace': pace,
 }

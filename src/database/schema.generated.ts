@@ -825,6 +825,26 @@ export type MirrorDatabase = Records & {
     other_key: string | null
     other_company_id: Int8 | null
   }
+  'report.pace': {
+    departure_month: string | null
+    as_of: string | null
+    company_id: Int8 | null
+    currency: string | null
+    rentals: Int8 | null
+    days: Int8 | null
+    amount: Numeric | null
+    canceled: Int8 | null
+    lead_days: Numeric | null
+    rentals_last_year: Int8 | null
+    days_last_year: Int8 | null
+    amount_last_year: Numeric | null
+    canceled_last_year: Int8 | null
+    lead_days_last_year: Numeric | null
+    company_name: string | null
+    currencies: string[] | null
+    estimated: boolean | null
+    estimated_last_year: boolean | null
+  }
   'report.rentals': {
     rental_id: Int8 | null
     status: string | null
@@ -1031,6 +1051,19 @@ export type MirrorDatabase = Records & {
     name: string
     timestamp: string
   }
+  'sync.pace_days': {
+    id: GeneratedAlways<string>
+    as_of: string
+    departure_month: string
+    company_id: Int8 | null
+    currencies: string[]
+    rentals: Int8
+    days: Int8
+    amount: Numeric
+    canceled: Int8
+    lead_days: Int8
+    with_lead: Int8
+  }
   'sync.partners': {
     partner: string
     name: string
@@ -1198,6 +1231,8 @@ export type MirrorDatabase = Records & {
     outbox_limit: number | null
     api: string | null
     not_taking_place: Generated<string[]>
+    pace_from: string | null
+    pace_until: string | null
   }
   'sync.stream_plans': {
     stream: string | null

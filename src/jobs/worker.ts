@@ -7,6 +7,7 @@ import { listen } from '../database/listen.ts'
 import { messageOf } from '../errors.ts'
 import { runLine } from '../inspect/outcome.ts'
 import type { Logger } from '../log.ts'
+import { keepPace } from '../reports/pace.ts'
 import { processName, service } from '../service.ts'
 import { advance } from '../sync/advance.ts'
 import type { SyncContext } from '../sync/context.ts'
@@ -44,6 +45,8 @@ const noteTimeEveryMs = 60_000
 const fitEveryMs = 5 * 60_000
 const fitAgainMs = 10_000
 const housekeepingEveryMs = 3_600_000
+/** A day that has ended is kept so soon. */
+const paceEveryMs = 300_000
 
 export type SyncWorkerOptions = {
   /** The worker sets `onTasks`. */
@@ -239,6 +242,7 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
       () => runHousekeeping(database, { historyDays: config.historyDays, log }),
       { log, delayMs: housekeepingEveryMs },
     ),
+    service('keeping what is on the books', paceEveryMs, () => keepPace(database), { log, delayMs: everySecondMs }),
     service(
       'starting overdue turns',
       everySecondMs,

@@ -8,6 +8,7 @@ import { freshness, freshnessHistory } from './freshness.ts'
 import functions from './functions.sql'
 import { cancellations, revenue } from './money.ts'
 import { blocksFunction, overlaps } from './overlaps.ts'
+import { pace } from './pace.ts'
 import { namedCurrencies, type ReportView, today } from './pieces.ts'
 import { balances, departures, rentals } from './rentals.ts'
 import { rentalsAsOfFunction } from './rentals-as-of.ts'
@@ -24,6 +25,7 @@ export const reportViews: readonly ReportView[] = [
   cancellations,
   overlaps,
   closes,
+  pace,
   freshness,
   freshnessHistory,
 ]

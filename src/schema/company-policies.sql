@@ -35,7 +35,8 @@ begin
   end if;
   grant usage on schema sync, outbox to boat_mirror_views;
   grant usage, create on schema mirror, mirror_views, live, report to boat_mirror_views;
-  grant select on sync.settings, sync.fleets, sync.records, sync.closes, sync.closed_rentals, outbox.queue, {{tables}} to boat_mirror_views;
+  grant select on sync.settings, sync.fleets, sync.records, sync.closes, sync.closed_rentals, sync.pace_days, outbox.queue,
+    {{tables}} to boat_mirror_views;
   foreach owned in array {{views}} loop
     execute format('alter view %s owner to boat_mirror_views', owned);
   end loop;

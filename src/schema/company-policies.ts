@@ -47,6 +47,7 @@ const rules: readonly (readonly [string, string, string])[] = [
   // A close of all companies shows each role the rentals of its own.
   ['sync', 'closes', `company_id is null or ${ofCompany('company_id')}`],
   ['sync', 'closed_rentals', ofCompany('company_id')],
+  ['sync', 'pace_days', ofCompany('company_id')],
   ['sync', 'fleets', condition(streamNamed('resource_slots')) ?? 'true'],
 ]
 

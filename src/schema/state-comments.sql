@@ -416,6 +416,18 @@ comment on column sync.closed_rentals.total_paid is 'What was paid; null: unknow
 comment on column sync.closed_rentals.currencies is 'Every currency that its payments, deposit and options named.';
 comment on column sync.closed_rentals.payments is 'Its payment lines: [{id, price, currency, method_id}].';
 
+comment on table sync.pace_days is 'What each day changed on the books: the sum of all days until one is what report.pace shows for it.';
+comment on column sync.pace_days.id is 'Number of the row.';
+comment on column sync.pace_days.as_of is 'The day, in TIME_ZONE.';
+comment on column sync.pace_days.departure_month is 'Month of departure, as its first day.';
+comment on column sync.pace_days.company_id is 'mirror.companies.id, as it was on that day; null: unknown.';
+comment on column sync.pace_days.currencies is 'Every currency that the rentals named.';
+comment on column sync.pace_days.rentals is 'Rentals that take place.';
+comment on column sync.pace_days.days is 'Their days.';
+comment on column sync.pace_days.amount is 'Their totals to pay.';
+comment on column sync.pace_days.canceled is 'Canceled rentals.';
+comment on column sync.pace_days.lead_days is 'Days from the booking to the departure, of rentals that take place.';
+comment on column sync.pace_days.with_lead is 'Of how many rentals that is known.';
 comment on table sync.fleets is 'Resources that stand for several boats: a slot has shown more than one boat free. Their rentals may overlap.';
 comment on column sync.fleets.resource_id is 'mirror.resources.id.';
 comment on column sync.fleets.seen_at is 'When this was first detected.';
@@ -424,6 +436,8 @@ comment on table sync.settings is 'Program settings that the database must know.
 comment on column sync.settings.only_row is 'Always true: there is one row.';
 comment on column sync.settings.not_taking_place is 'NOT_TAKING_PLACE at the last migrate: further statuses of rentals that do not take place.';
 comment on column sync.settings.time_zone is 'TIME_ZONE at the last migrate. It defines "today", and the zone of a date-time without an offset.';
+comment on column sync.settings.pace_from is 'The first day of report.pace that is not estimated; null: none was kept yet.';
+comment on column sync.settings.pace_until is 'The last day of report.pace.';
 comment on column sync.settings.outbox_limit is 'OUTBOX_LIMIT at the last start: the number of open changes that a role may have; null: no limit.';
 comment on column sync.settings.api is 'The API that filled this mirror: its address, or `sandbox`; null: not known yet.';
 comment on table sync.repeatable is 'The applied version of comments, views, functions and grants.';

@@ -16,6 +16,7 @@ import {
   shownRange,
   yearsOf,
 } from '../inspect/fleet-calendar.ts'
+import { lastPaceDay, type PaceMonth, paceMonths } from '../inspect/pace-months.ts'
 import { openTasks, recentRuns, runningRuns, waitingStreams } from '../inspect/runs.ts'
 import type { StatusFacts } from '../inspect/status.ts'
 import { freshnessFacts } from '../inspect/streams.ts'
@@ -71,6 +72,13 @@ export function createFactsReader(context: OperatorContext) {
     return counted.fleet
   }
 
+  let pace: { readonly day: string; readonly months: readonly PaceMonth[] } = { day: '', months: [] }
+  const readPace = async (): Promise<readonly PaceMonth[]> => {
+    const day = await lastPaceDay(pool)
+    if (day !== pace.day) pace = { day, months: await paceMonths(pool, day) }
+    return pace.months
+  }
+
   /** The processes that serve the API, and its access tokens; null: none does. */
   const readServed = async () => {
     const servers = await listServers(pool)
@@ -93,6 +101,7 @@ export function createFactsReader(context: OperatorContext) {
       tasks: await openTasks(pool),
       traffic: await trafficPoints(pool, trafficShown),
       fleet: await readFleet(today),
+      pace: await readPace(),
       /** The newest first. */
       changes: await listChanges(pool, { statuses: openStates, limit: changesShown }),
       served: await readServed(),

@@ -34,6 +34,11 @@ beforeAll(async () => {
     `insert into sync.quarantine (stream, key, endpoint, payload, reason) values ('rentals', '20', 'GET', '{}', 'no')`,
   )
   await mirror.all(`select report.close('close 1', 1), report.close('close 2', 2)`)
+  await mirror.all(
+    `insert into sync.pace_days (as_of, departure_month, company_id, currencies, rentals, days, amount, canceled, lead_days, with_lead)
+     select '2026-01-01', '2026-02-01', company, '{EUR}', 1, 1, 1, 0, 0, 0 from unnest('{1,2,null}'::bigint[]) company;
+     update sync.settings set pace_from = '2026-01-01', pace_until = '2026-01-02'`,
+  )
   await restrict(group, ['1'])
 })
 
@@ -134,7 +139,19 @@ describe('each table and view of a restricted role', () => {
       'traffic',
       'row_changes',
     ]
-    const alsoOpen = ['gate', 'pinned', 'repeatable', 'migrations', 'records', 'reasons', 'closes', 'closed_rentals']
+    const alsoOpen = [
+      'gate',
+      'pinned',
+      'repeatable',
+      'migrations',
+      'records',
+      'reasons',
+      'closes',
+      'closed_rentals',
+      'pace_days',
+    ]
+    expect(seen['sync.pace_days']).toMatchObject([{ company_id: 1 }])
+    expect(seen['report.pace']).toMatchObject([{ as_of: '2026-01-01' }, { as_of: '2026-01-02' }])
     expect((seen['sync.records'] as { key: string }[]).map(({ key }) => key)).toEqual(['10'])
     for (const name of ['closes', 'closed_rentals'])
       expect((seen[`sync.${name}`] as { company_id: unknown }[]).map((row) => row.company_id)).toContain(1)

@@ -502,6 +502,7 @@ const holdNoPerson: Readonly<Record<string, readonly string[]>> = {
     'sync.alerts',
     'sync.consumer_positions',
     'sync.freshness_days',
+    'sync.pace_days',
     'sync.request_streams',
     'sync.row_changes',
     'sync.senders',

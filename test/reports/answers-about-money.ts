@@ -1,7 +1,7 @@
 // The answers of docs/queries.md about money, customers and cancellations, worked out from the API's records.
 
 import { type Answer, grouped, type Row, round, sum, taking, total, totalKnown } from './answer-parts.ts'
-import { type ApiRental, type ApiWorld, addDays, at, codeOf, daysBetween } from './api-world.ts'
+import { type ApiRental, type ApiWorld, addDays, at, codeOf, daysBetween, monthsFrom } from './api-world.ts'
 
 const owing = (world: ApiWorld): ApiRental[] =>
   taking(world).filter(({ balance }) => balance !== null && balance > 1e-9)
@@ -26,8 +26,32 @@ export const byCurrencies = <
   of: (group: readonly Value[]) => Row,
 ): Row[] => grouped(values, (value) => [value.currencies, ...by(value), value.currency], of).map(([, ...row]) => row)
 
+/** Rentals on the books at the end of a past day, by what is known today. */
+function onTheBooks(world: ApiWorld, month: string, day: string): number {
+  const yesterday = addDays(world.today, -1)
+  const dayOf = (time: unknown): string => new Date(String(time)).toISOString().slice(0, 10)
+  return world.rentals.filter(({ record, departure, takesPlace, canceled }) => {
+    if (!departure.day.startsWith(month) || dayOf(record.creationDatetime) > day) return false
+    return takesPlace || (canceled && day < yesterday && dayOf(record.lastModificationDatetime) > day)
+  }).length
+}
+
+const yearBack = (day: string): string => `${Number(day.slice(0, 4)) - 1}${day.slice(4)}`
+
 /** By the titles of the questions. */
 export const money: Readonly<Record<string, Answer>> = {
+  'Bookings for the coming months against a year before': (world) => {
+    const yesterday = addDays(world.today, -1)
+    return monthsFrom(world.today, 36).flatMap((each) => {
+      const month = each.slice(0, 7)
+      const [now, before] = [
+        onTheBooks(world, month, yesterday),
+        onTheBooks(world, yearBack(month), yearBack(yesterday)),
+      ]
+      return now + before === 0 ? [] : [[`${month}-01`, now, before, true]]
+    })
+  },
+
   'Revenue of each company this year': (world) =>
     byCurrencies(
       taking(world).filter(({ departure }) => departure.day.startsWith(`${world.year}-`)),

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { table } from '../../src/cli/terminal/output.ts'
 import { overlapsToCome, rentalDoubts } from '../../src/inspect/report-queries.ts'
 import { wantedIntervals } from '../../src/jobs/schedule.ts'
+import { keepPace } from '../../src/reports/pace.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { saveIntervals } from '../../src/sync/due/stream-state.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
@@ -254,6 +255,7 @@ beforeAll(async () => {
     await syncAll(true)
   }
   world = now()
+  while ((await keepPace(mirror.app.database)) === 'again');
 }, 240_000)
 
 afterAll(async () => {

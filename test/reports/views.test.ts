@@ -29,6 +29,7 @@ describe('schema report', () => {
       'freshness_history',
       'occupancy',
       'overlaps',
+      'pace',
       'rentals',
       'revenue',
     ])

@@ -78,6 +78,11 @@ beforeAll(async () => {
       ),
     ],
   })
+  await mirror.all(
+    `insert into sync.pace_days (as_of, departure_month, company_id, currencies, rentals, days, amount, canceled, lead_days, with_lead)
+     select '2026-01-01', '2026-02-01', company, '{EUR}', 1, 1, 1, 0, 0, 0 from unnest('{1,2,null}'::bigint[]) company;
+     update sync.settings set pace_from = '2026-01-01', pace_until = '2026-01-02'`,
+  )
   // Known from the rental's resource.
   await mirror.all(
     `update mirror.rentals set company_id = 2 - id % 2, resource_id = case id % 2 when 1 then 'a' else 'b' end`,

@@ -25,7 +25,8 @@ const percent = (part: number, whole: number): string => `${count(Math.round((pa
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
 
-const nameOf = (month: string): string => `${months[Number(month.slice(5)) - 1] ?? ''} ${month.slice(0, 4)}`
+/** `2026-07` → `Jul 2026`. */
+export const monthName = (month: string): string => `${months[Number(month.slice(5)) - 1] ?? ''} ${month.slice(0, 4)}`
 
 type Month = { readonly name: string; readonly days: readonly FleetDay[] }
 
@@ -35,7 +36,7 @@ function byMonth(fleet: readonly FleetDay[]): readonly Month[] {
     const month = day.date.slice(0, 7)
     grouped.set(month, [...(grouped.get(month) ?? []), day])
   }
-  return [...grouped].map(([month, days]) => ({ name: nameOf(month), days }))
+  return [...grouped].map(([month, days]) => ({ name: monthName(month), days }))
 }
 
 const heatRow = ({ name, days }: Month, today: string, scale: Scale): HeatRow => ({

@@ -10,6 +10,7 @@ import { type Html, html, layout } from '../parts/html.ts'
 import { outboxSection } from './change-page.ts'
 import { fleetSection } from './fleet.ts'
 import { keptSection } from './kept.ts'
+import { paceSection } from './pace.ts'
 import { servedSection, workersSection } from './processes.ts'
 import { streamsSection } from './streams.ts'
 import { trafficSection } from './traffic.ts'
@@ -52,6 +53,7 @@ ${connectionsList(facts)}</section>`,
     servedSection(facts),
     trafficSection(facts),
     fleetSection(facts),
+    paceSection(facts),
     workersSection(facts),
   ]
   return frame({ title, now: facts.now, version: facts.version, sections, at: '/' })
