@@ -10,6 +10,7 @@ import { cancellations, revenue } from './money.ts'
 import { blocksFunction, overlaps } from './overlaps.ts'
 import { pace } from './pace.ts'
 import { namedCurrencies, type ReportView, today } from './pieces.ts'
+import receipts from './receipts.sql'
 import { balances, departures, rentals } from './rentals.ts'
 import { rentalsAsOfFunction } from './rentals-as-of.ts'
 
@@ -60,5 +61,5 @@ export const reportFunctions: RepeatableStep = {
 export const reports: RepeatableStep = {
   name: 'reports',
   views: reportViews.map((view) => ({ schema: 'report', ...view })),
-  sql: `${calendarFunction}\n${rentalsAsOfFunction}\n${closeFunctions}`,
+  sql: `${calendarFunction}\n${rentalsAsOfFunction}\n${closeFunctions}\n${receipts}`,
 }

@@ -233,6 +233,7 @@ describe('each function of a restricted role', () => {
     [`report.currencies_of(20) c where c <> '{}'`, 0],
     [`report.paid_in_lines(10) p where p = 10`, 1],
     [`report.paid_in_lines(20) p where p is not null`, 0],
+    [`report.receipts(report.today() - 1, report.today() + 1)`, 2],
     [`report.close('of role ${mark}')`, 1],
     [`report.close('of another', 2)`, denied],
     [`report.close_totals('close 1')`, 1],

@@ -28,6 +28,7 @@ const payment = fc.record({
   reference: fc.constantFrom<Json>('a', 'b'),
 })
 const option = fc.record({
+  vatRate: fc.constantFrom<Json>(20, 20, 10, null),
   prices: fc.array(
     currency.map((code): Json => ({ currency: code })),
     { maxLength: 2 },
@@ -64,7 +65,11 @@ const rental: fc.Arbitrary<Rental> = fc
     record,
     resource: { vatRate, resource: { id: `boat ${company}`, company: { id: company } } },
     payments: payments.map((each, index) => ({ id: index + 1, ...each })),
-    options: options.map((each, index) => ({ id: index + 1, option: { ...each, id: index + 1 } })),
+    options: options.map(({ vatRate: own, prices }, index) => ({
+      id: index + 1,
+      vatRate: own,
+      option: { prices, id: index + 1 },
+    })),
   }))
 
 /** States one after the other: of each rental, some stay as they were, and some are gone. */
