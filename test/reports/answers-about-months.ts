@@ -1,6 +1,6 @@
-// The answers of docs/queries.md about closes, worked out from the API's records at the close and now.
+// The answers of docs/queries.md about closes and receipts, worked out from the API's records at the close and now.
 
-import { type Row, sum } from './answer-parts.ts'
+import { grouped, type Row, sum } from './answer-parts.ts'
 import { byCurrencies, sumKnown } from './answers-about-money.ts'
 import { type ApiRental, type ApiWorld, at, codeOf } from './api-world.ts'
 
@@ -84,6 +84,25 @@ export const months: Readonly<Record<string, (closed: ApiWorld, world: ApiWorld)
           paidNow === null || paidThen === null ? null : paidNow - paidThen,
         ]
       },
+    )
+  },
+
+  // Everything is of the day of the test.
+  'Receipts of the last week by method and VAT rate': (_, world) => {
+    const rates = (rental: unknown): unknown[] =>
+      ['rental_resources', 'rental_options']
+        .flatMap((table) => world.rows(table).filter(({ key }) => String(key.rental_id) === rental))
+        .flatMap(({ record }) => record.vatRate ?? [])
+    return grouped(
+      world
+        .rows('rental_payments')
+        .map(({ key, record }) => ({ record, rates: new Set(rates(String(key.rental_id))) })),
+      ({ record, rates: all }) => [
+        ...[world.today, codeOf(record.currency)],
+        world.find('rental_payment_methods', at(record, 'method.id'))?.name,
+        all.size === 1 ? [...all][0] : null,
+      ],
+      (group) => [sumKnown(group, ({ record }) => ((record.price ?? null) === null ? null : Number(record.price)))],
     )
   },
 }
