@@ -50,6 +50,26 @@ create or replace function mirror.next_positions(of_epoch bigint, after_xid xid8
       order by c.xid, c.seq limit row_limit;
   end $$;
 
+-- Keeps the changes of a record in their order where transactions with later ids have committed changes while this one was running
+-- (feed-order.ts). Usually none has: one index lookup. Own changes of a record move to the place of the last of those that came
+-- before them. They are given only when that transaction is past, and this one, being older, is past then, too: nothing can be
+-- skipped. One sort finds them: a join of two sets of which Postgres knows nothing may compare each with each. Postgres 14 has no
+-- max of transaction ids, which stay far below the largest bigint.
+create or replace function mirror.keep_feed_order() returns void
+  language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+  this_epoch constant bigint := (select h.epoch from sync.history() h);
+begin
+  if exists (select from mirror.change_log c where c.epoch = this_epoch and c.xid > pg_current_xact_id()) then
+    with moved as (
+      select c.seq, c.changed_at, c.xid, max(c.xid::text::bigint) filter (where c.xid > pg_current_xact_id())
+        over (partition by c.stream, c.key order by c.seq) as last
+      from mirror.change_log c where c.epoch = this_epoch and c.xid >= pg_current_xact_id())
+    update mirror.change_log c set xid = m.last::text::xid8 from moved m
+    where c.seq = m.seq and c.changed_at = m.changed_at and m.xid = pg_current_xact_id() and m.last is not null;
+  end if;
+end $$;
+
 -- Whether a transaction id was given out, whatever the caller's snapshot shows. A standby cannot know.
 create or replace function mirror.is_assigned(xid xid8) returns boolean
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$

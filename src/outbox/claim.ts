@@ -13,7 +13,7 @@ import { inBatches, mostTogether } from './batches.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
 import { leaseMs, type PushContext } from './context.ts'
 import { heldBack, holdForQuota, lockRoom, readRoom } from './quota-room.ts'
-import { goneRoles, inStates, isUnsettled } from './states.ts'
+import { goneRoles, inStates } from './states.ts'
 
 /**
  * Whether it is a change's turn. A queued change must be the first of its aggregate, no other change of the aggregate may be
@@ -41,33 +41,10 @@ const isDue = `q.next_attempt_at <= clock_timestamp() and ${isFree('q.')}
         or q.epoch <> (select i.epoch from outbox.installation i))`
 
 /** The values of the placeholders in due.sql. */
-export const dueConditions = { urgent, due: `${isDue} and ${itsTurn}` }
-
-/**
- * Claims nothing if the history of the database has changed since it was last noticed. A change of another history may have been
- * sent there, so it is claimed as dispatched and verified first. If it has no evidence of an attempt, `former` names its
- * history.
- *
- * The query asks for eight more changes than needed, because another pusher may have locked the first ones. It checks each change
- * again after locking it. `case` hides the states from the planner, so that it looks up each change by its id.
- */
-const claimSql = `
-  with here as materialized (select i.epoch, i.since from outbox.installation i where i.epoch = mirror.feed_epoch()),
-  candidate as materialized (
-    select q.id, d.place, here.epoch, case when q.epoch <> here.epoch then here.since end as former_until from here, outbox.due_changes($3 + 8, $4) with ordinality as d (id, place) join outbox.queue q on q.id = d.id
-    where case when ${any} then ${isDue} end
-    order by d.place limit $3 for update of q skip locked
-  )
-  update outbox.queue q set status = 'sending', ${claiming('$1', '$2')},
-    attempts = q.attempts + case when q.departed or former_until is not null then 0 else 1 end,
-    departed = q.departed or former_until is not null,
-    sent_at = case when former_until is null then q.sent_at else greatest(q.sent_at, former_until) end,
-    proof = case when former_until is null then q.proof
-      when q.departed or q.proof ? 'ambiguous' then q.proof - '{finished,refused}'::text[]
-      else jsonb_build_object('former', q.epoch::text) end,
-    epoch = candidate.epoch
-  from candidate where q.id = candidate.id and ${durably}
-  returning ${changeColumns}, candidate.place`
+export const dueConditions = {
+  ...{ urgent, due: `${isDue} and ${itsTurn}`, claimable: any, free: isDue },
+  ...{ claiming: claiming('pusher', 'lease_ms'), durably },
+}
 
 const claimAttempts = 2
 const claimRounds = 20 // of changes that wait for the quota: the lock is not held for ever
@@ -89,8 +66,8 @@ export async function claimChanges(
 ): Promise<readonly Change[]> {
   for (let attempt = 1; attempt <= claimAttempts; attempt++) {
     try {
-      const { rows } = await db.query<ChangeRow & { place: string }>(claimSql, [owner, lease, most, servedLast])
-      return rows.sort((a, b) => Number(a.place) - Number(b.place)).map(({ place: _, ...row }) => toChange(row))
+      const claimed = `select ${changeColumns} from outbox.claim($1, $2, $3, $4) q`
+      return (await db.query<ChangeRow>(claimed, [owner, lease, most, servedLast])).rows.map(toChange)
     } catch (error) {
       if (!isUniqueViolation(error)) throw error // another pusher took a change of the same aggregate at the same moment
     }
@@ -215,11 +192,7 @@ export async function noticeHistory(db: Queryable): Promise<void> {
 
 /** Before claiming: notices another history of the database, expires what is late, moves changes whose record was created meanwhile. */
 export async function tidy(db: Queryable): Promise<number> {
-  await noticeHistory(db)
-  await db.query(`update outbox.queue q set aggregate = c.aggregate from outbox.queue c
-    where ${isUnsettled('q.status')} and ${inStates('q.status', 'waiting')} and q.aggregate like 'change:%' and q.aggregate <> 'change:' || q.id
-      and c.id = substr(q.aggregate, 8)::bigint and c.status = 'done' and c.aggregate <> q.aggregate`)
-  const { rows } = await db.query<{ expired: number }>(`select outbox.expire_due() as expired`)
+  const { rows } = await db.query<{ expired: number }>('select outbox.tidy() as expired')
   return rows[0]?.expired ?? 0
 }
 

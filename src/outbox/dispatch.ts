@@ -2,7 +2,7 @@
 
 import { asRead, type JsonObject } from '../api/wire/json.ts'
 import { keyText } from '../catalog/keys.ts'
-import { columnsOf, durably, type Queryable } from '../database/sql.ts'
+import { columnsOf, type Queryable } from '../database/sql.ts'
 import type { Privacy } from '../privacy/privacy.ts'
 import { type Change, storedEvidence } from './change.ts'
 import { changeLost } from './claim.ts'
@@ -19,23 +19,6 @@ export const shownPath = (endpoint: string, params: Params): string =>
   endpoint
     .slice(endpoint.indexOf(' ') + 1)
     .replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
-
-/**
- * Checks the conditions of sending (`outbox.why_unsent`) again, because the reads since the claim may take long. The quota is not among
- * them: a request beyond it is not sent. Outdated rules for personal data write nothing. `case` makes
- * Postgres join first: otherwise it checks every change that is `sending`, 4.5 times as often.
- */
-const markSql = `with privacy as (select generation from sync.privacy for share)
-  update outbox.queue q set departed = true, sent_at = clock_timestamp(), request = s.request::jsonb,
-    proof = s.proof::jsonb, record_key = s.record_key, warning = s.warning, looks = 0, error = null, response = null,
-    conflict = null
-  from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
-    as s (id, fence, request, proof, record_key, warning)
-  where q.id = s.id and q.fence = s.fence and q.status = 'sending' and q.lease_until > clock_timestamp()
-    and q.epoch = (select mirror.feed_epoch())
-    and (select generation from privacy) = coalesce($7::bigint, (select generation from privacy))
-    and ${durably} and case when q.id = s.id then outbox.why_unsent(q) is null end
-  returning q.id, q.sent_at`
 
 async function mark(
   db: Queryable,
@@ -60,7 +43,10 @@ async function mark(
     ]
   })
   const values = [...columnsOf(rows, 6), privacy?.generation() ?? null]
-  const marked = await db.query<{ id: string; sent_at: Date }>(markSql, values)
+  const marked = await db.query<{ id: string; sent_at: Date }>(
+    'select * from outbox.mark_dispatched($1, $2, $3, $4, $5, $6, $7)',
+    values,
+  )
   return new Map(marked.rows.map(({ id, sent_at }) => [id, sent_at]))
 }
 

@@ -8,7 +8,6 @@ import { sleep } from '../clock.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { columnsOf, durably, inMs, now, on } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { notingDone } from '../mirror/kept-counts.ts'
 import { doubtDetails } from '../mirror/records.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
 import { bindApi } from '../profile/mirrored-api.ts'
@@ -45,17 +44,6 @@ async function write(client: PoolClient, change: Change, assignments: Assignment
   if (numUpdatedRows !== 1n) throw changeLost(change)
 }
 
-const writeDoneSql = `with done as (update outbox.queue q set status = 'done', settled_at = clock_timestamp(),
-    settled_xid = pg_current_xact_id(), departed = false, result = s.result::jsonb,
-    response = coalesce(s.response::jsonb, case when q.proof ? 'answered' then q.response end),
-    record_key = s.record_key, left_behind = s.left_behind::jsonb, warning = s.warning, error = null, conflict = null,
-    proof = null, owner = null, lease_until = null
-  from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
-    as s (id, fence, status, result, response, record_key, left_behind, warning)
-  where q.id = s.id and q.fence = s.fence and q.status = s.status and ${durably} returning q.id),
-  counted as (${notingDone('count(*)', 'done')})
-  select id from done`
-
 async function writeDone(client: PoolClient, settled: readonly DoneChange[]): Promise<void> {
   const rows = settled.map(({ change, done }) => [
     change.id,
@@ -67,7 +55,10 @@ async function writeDone(client: PoolClient, settled: readonly DoneChange[]): Pr
     jsonParameter(done.leftBehind),
     done.warnings.join(' ') || null,
   ])
-  const written = await client.query<{ id: string }>(writeDoneSql, columnsOf(rows, 8))
+  const written = await client.query<{ id: string }>(
+    'select id from outbox.write_done($1, $2, $3, $4, $5, $6, $7, $8) id',
+    columnsOf(rows, 8),
+  )
   const lost = settled.find(({ change }) => !written.rows.some(({ id }) => id === change.id))
   if (lost !== undefined) throw changeLost(lost.change)
 }

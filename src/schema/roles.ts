@@ -108,7 +108,8 @@ const ownFunctions = `mirror.check_moment(timestamptz), mirror.own_consumer(text
       mirror.register_consumer(text), mirror.given_position(text), mirror.mark_lost_consumers()`
 
 /** What the owner of the change log calls. */
-const logMonthFunctions = 'mirror.log_partitions(), mirror.make_log_month(), mirror.drop_log_month(regclass)'
+const ownerFunctions =
+  'mirror.keep_feed_order(), mirror.log_partitions(), mirror.make_log_month(), mirror.drop_log_month(regclass)'
 
 /** Which records of a restricted role's companies it may see: policies on what lies below them ask. */
 const keyViews = streams.flatMap(({ name, companyColumn }) => (companyColumn ? `company_access.visible_${name}` : []))
@@ -128,7 +129,7 @@ const publicFunctions = `mirror.same_content(jsonb, jsonb), mirror.unordered(jso
 export const grants: RepeatableStep = {
   name: 'grants',
   sql: [
-    `revoke all on function ${partnerFunctions}, ${ownFunctions}, ${logMonthFunctions} from public;`,
+    `revoke all on function ${partnerFunctions}, ${ownFunctions}, ${ownerFunctions} from public;`,
     `grant execute on function ${publicFunctions} to public;`,
     'grant execute on all functions in schema company_access to public;',
     `grant select on ${keyViews.join(', ')} to public;`,

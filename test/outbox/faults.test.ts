@@ -30,7 +30,7 @@ const runWith = (changes: Partial<PushContext>, env: Record<string, string> = {}
   rig.pushAs({ timeoutMs: 400, env, changes }, (pusher) => pusher.runOnce(AbortSignal.timeout(100_000)))
 
 const slip = (): Error => new TypeError('left is undefined')
-const readsEarlierChanges = /left_behind/
+const readsEarlierChanges = /earlier_changes/
 const pathOf = (rentalId: number): string => `/v3/rentals/${rentalId}`
 
 describe('an error that nobody expected', () => {

@@ -61,13 +61,7 @@ async function earlierChanges({ context, change }: Delivery, params: Params): Pr
   const own = delay.lastWrite(`${change.write.stream} ${key}`)
   type Row = { id: string; left_behind: string; is_base: boolean; ago_ms: number }
   const { rows } = await context.database.pool.query<Row>(
-    `select q.id, q.left_behind::text, is_base, ago_ms from outbox.queue q join outbox.operations o using (operation),
-       lateral (select q.id < $2 and q.enqueued_by = $3 and (q.settled_at > $4 or (q.settled_at > $4 - interval '1 hour'
-           and not pg_visible_in_snapshot(q.settled_xid, $7::pg_snapshot))) as is_base,
-         (extract(epoch from clock_timestamp() - q.settled_at) * 1000)::float8 as ago_ms) l
-     where q.aggregate = $1 and q.id <> $2 and q.status = 'done' and (is_base or ago_ms < $8 or q.id = $9)
-       and q.record_key = $5 and o.stream = $6 and q.left_behind is not null
-     order by q.id`,
+    'select * from outbox.earlier_changes($1, $2, $3, $4, $5, $6, $7, $8, $9) order by id',
     [
       change.aggregate,
       change.id,

@@ -58,6 +58,25 @@ end $$;
 comment on function outbox.why_unsent(outbox.queue) is
   'Returns why a change that is ready may not be sent now, as status and error; null: it may.';
 
+-- `case` makes Postgres join first: otherwise it checks every change that is `sending`, 4.5 times as often.
+create or replace function outbox.mark_dispatched(
+    ids bigint[], fences bigint[], requests text[], proofs text[], keys text[], warnings text[], of_generation bigint)
+  returns table (id bigint, sent_at timestamptz) language plpgsql volatile {{by_index}} as $$
+#variable_conflict use_column
+begin
+  return query with privacy as (select generation from sync.privacy for share)
+    update outbox.queue q set departed = true, sent_at = clock_timestamp(), request = s.request::jsonb, proof = s.proof::jsonb,
+      record_key = s.record_key, warning = s.warning, looks = 0, error = null, response = null, conflict = null
+    from unnest(ids, fences, requests, proofs, keys, warnings) as s (id, fence, request, proof, record_key, warning)
+    where q.id = s.id and q.fence = s.fence and q.status = 'sending' and q.lease_until > clock_timestamp()
+      and q.epoch = (select h.epoch from sync.history() h)
+      and (select generation from privacy) = coalesce(of_generation, (select generation from privacy))
+      and {{durably}} and case when q.id = s.id then outbox.why_unsent(q) is null end
+    returning q.id, q.sent_at;
+end $$;
+comment on function outbox.mark_dispatched(bigint[], bigint[], text[], text[], text[], text[], bigint) is
+  'Marks claimed changes as dispatched. Checks the conditions of sending again (outbox.why_unsent), because the reads since the claim may take long; the quota is not among them: a request beyond it is not sent. Outdated rules for personal data write nothing.';
+
 create or replace function outbox.decide(what text, change_id bigint, expected text, result_id bigint, who text, via text)
   returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable

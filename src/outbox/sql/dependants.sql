@@ -93,6 +93,23 @@ end $$;
 comment on function outbox.move_aggregate(bigint, text) is
   'Moves the waiting changes of a record to it once it exists. Locks in the same order as outbox.enqueue.';
 
+create or replace function outbox.write_done(
+  ids bigint[], fences bigint[], states text[], results text[], responses text[], keys text[], lefts text[], warnings text[])
+returns setof bigint language plpgsql volatile {{by_index}} as $$
+begin
+  return query with done as (
+    update outbox.queue q set status = 'done', settled_at = clock_timestamp(), settled_xid = pg_current_xact_id(), departed = false,
+      result = s.result::jsonb, response = coalesce(s.response::jsonb, case when q.proof ? 'answered' then q.response end),
+      record_key = s.record_key, left_behind = s.left_behind::jsonb, warning = s.warning, error = null, conflict = null,
+      proof = null, owner = null, lease_until = null
+    from unnest(ids, fences, states, results, responses, keys, lefts, warnings)
+      as s (id, fence, status, result, response, record_key, left_behind, warning)
+    where q.id = s.id and q.fence = s.fence and q.status = s.status and {{durably}} returning q.id
+  ), counted as ({{noting_done}}) select d.id from done d;
+end $$;
+comment on function outbox.write_done(bigint[], bigint[], text[], text[], text[], text[], text[], text[]) is
+  'Makes changes done, and counts them. Returns those that were still as they had been claimed.';
+
 create or replace function outbox.after_done(done_change bigint, belongs_to text, holder_stream text, holder_key text,
   rental_status text, pending_ms int) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp

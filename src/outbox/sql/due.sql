@@ -1,10 +1,8 @@
--- Which changes a claim may take. The planner is held to the indexes in the order of the ids, whatever is known of the table:
--- one that was never analysed it takes for so small that it would sort all of the queue for each claim.
+-- Claims changes. outbox.claim holds the planner to the indexes in the order of the ids, in all functions here and whatever is known
+-- of the table: one that was never analysed it takes for so small that it would sort all of the queue for each claim.
 
 create or replace function outbox.due_of_role(role name, most int, but bigint[]) returns bigint[]
 language plpgsql stable
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 begin
   return array(select q.id from outbox.queue q
@@ -16,7 +14,6 @@ comment on function outbox.due_of_role(name, int, bigint[]) is
 
 create or replace function outbox.due_changes(most int, after_role name) returns setof bigint
 language plpgsql stable rows 16
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
   pressing constant bigint[] := array(
@@ -63,3 +60,30 @@ begin
 end $$;
 comment on function outbox.due_changes(int, name) is
   'Returns due changes. Those with an unknown outcome and those of pending rentals come first. Then come the oldest of each role in turn, starting after the given role. Stable: it sees what the claim sees.';
+
+-- Asks for eight more changes than needed, because another pusher may have locked the first ones, and checks each again after it
+-- has locked it. `case` hides the states from the planner, so that it looks up each change by its id.
+create or replace function outbox.claim(pusher text, lease_ms int, most int, after_role name) returns setof outbox.queue
+language plpgsql volatile rows 16 {{by_index}} set enable_bitmapscan = off set enable_sort = off as $$
+begin
+  return query with here as materialized (
+    select i.epoch, i.since from outbox.installation i, sync.history() h where i.epoch = h.epoch
+  ), candidate as materialized (
+    select q.id, d.place, here.epoch, case when q.epoch <> here.epoch then here.since end as former_until
+    from here, outbox.due_changes(most + 8, after_role) with ordinality as d (id, place) join outbox.queue q on q.id = d.id
+    where case when {{claimable}} then {{free}} end
+    order by d.place limit most for update of q skip locked
+  ), claimed as (
+    update outbox.queue q set status = 'sending', {{claiming}},
+      attempts = q.attempts + case when q.departed or former_until is not null then 0 else 1 end,
+      departed = q.departed or former_until is not null,
+      sent_at = case when former_until is null then q.sent_at else greatest(q.sent_at, former_until) end,
+      proof = case when former_until is null then q.proof
+        when q.departed or q.proof ? 'ambiguous' then q.proof - '{finished,refused}'::text[]
+        else jsonb_build_object('former', q.epoch::text) end,
+      epoch = candidate.epoch
+    from candidate where q.id = candidate.id and {{durably}} returning q, candidate.place
+  ) select (c.q).* from claimed c order by c.place;
+end $$;
+comment on function outbox.claim(text, int, int, name) is
+  'Claims due changes for a pusher, in the order of outbox.due_changes. Claims nothing if the history of the database has changed since it was last noticed. A change of another history may have been sent there, so it is claimed as dispatched and verified first; if it has no evidence of an attempt, `former` names its history.';

@@ -131,6 +131,22 @@ end $$;
 comment on function outbox.mirrored(outbox.operations, jsonb, jsonb) is
   'Returns what the mirror shows for the fields of an update, as the base of the three-way merge. Empty while the record is not mirrored; a mark for what `privacy apply` erased.';
 
+create or replace function outbox.earlier_changes(of_aggregate text, change bigint, role name, looked_at timestamptz, key text,
+  of_stream text, seen pg_snapshot, patience_ms float8, own bigint)
+returns table (id bigint, left_behind text, is_base boolean, ago_ms float8) language plpgsql stable {{by_index}} as $$
+#variable_conflict use_column
+begin
+  return query select q.id, q.left_behind::text, l.is_base, l.ago_ms from outbox.queue q,
+      lateral (select q.id < change and q.enqueued_by = role and (q.settled_at > looked_at or (q.settled_at > looked_at - interval '1 hour'
+          and not pg_visible_in_snapshot(q.settled_xid, seen))) as is_base,
+        (extract(epoch from clock_timestamp() - q.settled_at) * 1000)::float8 as ago_ms) l
+    where q.aggregate = of_aggregate and q.id <> change and q.status = 'done' and (l.is_base or l.ago_ms < patience_ms or q.id = own)
+      and q.record_key = key and q.left_behind is not null
+      and (select o.stream from outbox.operations o where o.operation = q.operation) = of_stream;
+end $$;
+comment on function outbox.earlier_changes(text, bigint, name, timestamptz, text, text, pg_snapshot, float8, bigint) is
+  'Returns what earlier changes left of a record: those that belong to the base of a change, and those that the API may not show yet.';
+
 create or replace function outbox.refuse_hashes(place text, given jsonb) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

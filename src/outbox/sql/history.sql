@@ -26,6 +26,17 @@ end $$;
 comment on function outbox.notice_history() is
   'Notices that this database has another history than before. After a promotion or a recovery, changes queued before are verified first. In a copy they wait for outbox.former_database, and the copy gets an installation id of its own. Notices what became of the roles of partners, too.';
 
+create or replace function outbox.tidy() returns int language plpgsql volatile {{by_index}} as $$
+begin
+  perform outbox.notice_history();
+  update outbox.queue q set aggregate = c.aggregate from outbox.queue c
+    where {{is_unsettled}} and q.status in ({{waiting}}) and q.aggregate like 'change:%' and q.aggregate <> 'change:' || q.id
+      and c.id = substr(q.aggregate, 8)::bigint and c.status = 'done' and c.aggregate <> q.aggregate;
+  return outbox.expire_due();
+end $$;
+comment on function outbox.tidy() is
+  'Before claiming: notices another history of the database, moves changes whose record was created meanwhile, expires what is late. Returns how many expired.';
+
 create or replace function outbox.settle_former(state text, undetected boolean, who text, via text) returns bigint
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$

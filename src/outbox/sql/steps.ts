@@ -6,6 +6,7 @@ import { targetResults, writes } from '../../catalog/writes.ts'
 import type { RepeatableStep } from '../../database/repeatable-step.ts'
 import { durably, fillSql, literal } from '../../database/sql.ts'
 import { erasedMember } from '../../mirror/erasures.ts'
+import { notingDone } from '../../mirror/kept-counts.ts'
 import { hashPrefix } from '../../privacy/hash.ts'
 import { dueConditions } from '../claim.ts'
 import { kindOf } from '../kinds/kinds.ts'
@@ -21,6 +22,16 @@ import history from './history.sql'
 import operations from './operations.sql'
 import validation from './validation.sql'
 import { changePlan, outboxViews } from './views.ts'
+
+/**
+ * The settings of a function whose statements are planned once a session. They look up rows by index, or a plan that was made
+ * while the outbox was empty would read all of it later.
+ */
+const by_index = `set search_path = pg_catalog, pg_temp ${['seqscan', 'hashjoin', 'mergejoin', 'material']
+  .map((name) => `set enable_${name} = off`)
+  .join(' ')} set jit = off set plan_cache_mode = force_generic_plan`
+const shared = { durably, by_index }
+const noting_done = notingDone('count(*)', 'done')
 
 /** The most that the body of a change, or its options, may hold as JSON text, in bytes: 1 MB. */
 const largestPart = 1_000_000
@@ -72,7 +83,7 @@ const decisionFunctions: RepeatableStep = {
   name: 'outbox-decisions',
   sql: fillSql(decisions, {
     ...stateLists('dead', 'waiting', 'final', 'holding'),
-    durably,
+    ...shared,
     role_missing: roleMissing('change'),
     plan: changePlan('before'),
     is_unsettled: isUnsettled('q.status'),
@@ -88,12 +99,13 @@ const decisionFunctions: RepeatableStep = {
 /** What the outbox brings to a migrate, in this order. */
 export const outboxSteps: readonly RepeatableStep[] = [
   { name: 'outbox-validation', sql: fillSql(validation, { largest_part: `${largestPart}` }) },
-  { name: 'outbox-dependants', sql: fillSql(dependants, stateLists('dead', 'waiting')) },
+  { name: 'outbox-dependants', sql: fillSql(dependants, { ...stateLists('dead', 'waiting'), ...shared, noting_done }) },
   {
     name: 'outbox-enqueue',
     sql: fillSql(enqueue, {
       ...stateLists('dead', 'waiting'),
       is_unsettled: isUnsettled('q.status'),
+      by_index,
       hash_prefix: hashPrefix,
       erased_member: erasedMember,
     }),
@@ -103,8 +115,11 @@ export const outboxSteps: readonly RepeatableStep[] = [
     sql: fillSql(erasure, { ...stateLists('waiting', 'final'), is_unsettled: isUnsettled('c.status') }),
   },
   decisionFunctions,
-  { name: 'outbox-history', sql: fillSql(history, { is_unsettled: isUnsettled('q.status') }) },
-  { name: 'outbox-due', sql: fillSql(due, dueConditions) },
+  {
+    name: 'outbox-history',
+    sql: fillSql(history, { ...stateLists('waiting'), by_index, is_unsettled: isUnsettled('q.status') }),
+  },
+  { name: 'outbox-due', sql: fillSql(due, { ...dueConditions, by_index }) },
   { name: 'outbox-operations', sql: operations, values: [JSON.stringify(writes.map(operationRow))] },
   outboxViews,
   { name: 'outbox-comments', sql: comments },
