@@ -19,7 +19,7 @@ create or replace function company_access.caller() returns oid
 declare
   become constant text := case when current_setting('server_version_num')::int >= 160000 then 'set' else 'member' end;
   given constant name := nullif(current_setting('role', true), 'none');
-  role constant oid := (select r.oid from pg_roles r where r.rolname = coalesce(given, session_user));
+  role constant oid := to_regrole(quote_ident(coalesce(given, session_user)));
 begin
   if role is null or given is not null and not pg_has_role(session_user, role, become) then
     raise exception 'This session became role %, which was renamed or dropped since, or which it may not become any more.',

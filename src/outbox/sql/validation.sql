@@ -36,7 +36,7 @@ create or replace function outbox.with_numbers(specs jsonb, value jsonb) returns
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return case when jsonb_typeof(value) <> 'object' then value else coalesce((
+  return case when jsonb_typeof(value) <> 'object' or value::text !~ '"-?[0-9]' then value else coalesce((
     select jsonb_object_agg(given.key, case
         when jsonb_typeof(given.value) = 'object' then
           outbox.with_numbers(coalesce(spec->'members', '[]') || '[{"name": "change", "type": "integer"}]', given.value)
