@@ -20,7 +20,7 @@ const columnsOf = ({ month, rentals, lastYear }: PaceMonth) => {
 export function paceSection({ pace }: PageFacts): Section {
   const [first] = pace
   if (first === undefined) return { quiet: 'No day of bookings has been kept yet.' }
-  const words = `Rentals on the books at the end of ${first.asOf}, beside what was on the books on the same day a year before`
+  const words = `Dark: rentals on the books at the end of ${first.asOf}; light: on the same day a year before`
   const estimated = pace.some((each) => each.estimated)
   const marks = pace.map(({ month }, index) => ({ at: index * 2 + 0.5, text: monthName(month).slice(0, 3) }))
   return html`<section aria-labelledby="pace"><h2 id="pace">Bookings by month of departure</h2>
