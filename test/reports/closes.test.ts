@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { erasePerson } from '../../src/mirror/persons.ts'
 import { migrate } from '../../src/schema/migrate.ts'
 import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
+import { openCommandLine } from '../cli/program.ts'
 import { isQuick } from '../helpers/extent.ts'
 import { asRole, stateOf } from '../helpers/roles.ts'
 import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
@@ -134,8 +135,8 @@ it('differ by what has changed between them, to the cent, in random histories', 
       expect(JSON.stringify(await totals(name))).toBe(text)
     }
   })
-  await fc.assert(property, { numRuns: isQuick ? 12 : 600 })
-  expect(pairs).toBeGreaterThanOrEqual(isQuick ? 12 : 1_000)
+  await fc.assert(property, { numRuns: isQuick ? 8 : 600 })
+  expect(pairs).toBeGreaterThanOrEqual(isQuick ? 8 : 1_000)
 })
 
 describe('a close', () => {
@@ -178,7 +179,10 @@ describe('a close', () => {
     as<{ rentals: string }>(role, 'select * from report.close($1, $2)', [name, company])
 
   it('of the same name and company is the one that is there; the name for another company is refused', async () => {
-    const [first] = await mirror.all(`select * from report.close('march', 1)`)
+    // Two at once make one.
+    const both = [1, 2].map(() => mirror.all(`select * from report.close('march', 1)`))
+    const [[first], again] = (await Promise.all(both)) as [unknown[], unknown[]]
+    expect(again).toEqual([first])
     expect(first).toMatchObject({ name: 'march', company_id: '1', rentals: '1' })
     await show(mirror, {})
     expect(await mirror.all(`select * from report.close('march', 1)`)).toEqual([first])
@@ -264,7 +268,7 @@ describe('a close', () => {
     expect(await as(shop, 'select distinct company_id from sync.closed_rentals')).toEqual([{ company_id: '1' }])
   })
 
-  it('keeps no person, and outlives the erasure of one and another migrate', async () => {
+  it('keeps no person, and outlives the erasure of one, other settings of privacy and another migrate', async () => {
     await mirror.write({ tables: [tableOf('users', 1, [rowOf('users', { id: 7, first_name: 'Ada' })])] })
     await show(mirror, { 1: rental(1, { totalToPay: 100, message: 'Call Ada', user: { id: 7, firstName: 'Ada' } }) })
     await mirror.all(`select report.close('march')`)
@@ -272,6 +276,8 @@ describe('a close', () => {
     const before = [await mirror.all(kept), await totals('march')]
     expect(JSON.stringify(before)).not.toMatch(/Ada|7\b/)
     await mirror.db.transaction((client) => erasePerson(client, '7', true))
+    await using cli = await openCommandLine({ DATABASE_URL: mirror.url, PERSONAL_DATA: 'drop' })
+    expect(await cli.run(['privacy', 'apply'])).toMatchObject({ code: 0, stdout: expect.stringContaining('rentals') })
     await mirror.all(`update sync.repeatable set version = 'older'`)
     await migrate(mirror.url)
     expect([await mirror.all(kept), await totals('march')]).toEqual(before)
