@@ -98,7 +98,10 @@ describe('numbers that JavaScript rounds', () => {
     'pass every way in and out with the same digits',
     async () => {
       let minute = 0
+      const used = new Set<string>()
       const passes = async (id: string, price: string, wish: string, other: string): Promise<void> => {
+        fc.pre(!used.has(id)) // the second of an id would be an update
+        used.add(id)
         const path = `/v3/rentals/${id}`
         const payload = `{"id":${id},"rentalPrice":${price}}`
         api.show(path, payload)

@@ -70,8 +70,8 @@ async function handledBy(client: PoolClient, work: () => Promise<unknown>): Prom
   client.on('notice', onNotice)
   try {
     await work()
-  } finally {
     await client.query('set auto_explain.log_min_duration = -1') // the plan of a query is reported when the next one starts
+  } finally {
     client.off('notice', onNotice)
   }
   return found

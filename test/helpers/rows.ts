@@ -21,10 +21,10 @@ export type Mirror = AsyncDisposable & {
   all<Row extends QueryResultRow>(sql: string, values?: unknown[]): Promise<Row[]>
 }
 
-/** A migrated database of its own. */
-export async function openMirror(): Promise<Mirror> {
+/** A migrated database of its own. `statementTimeoutMs`: 0 where a test's own statements may take long on a busy machine. */
+export async function openMirror(options: { readonly statementTimeoutMs?: number } = {}): Promise<Mirror> {
   const database = await createTestDatabase()
-  const db = openDatabase({ url: database.url, applicationName: 'test', max: 8, log: quiet })
+  const db = openDatabase({ url: database.url, applicationName: 'test', max: 8, log: quiet, ...options })
   return {
     url: database.url,
     db,

@@ -15,7 +15,7 @@ const dear = 100_000
 let mirror: Mirror
 let compiles: boolean
 beforeAll(async () => {
-  mirror = await openMirror()
+  mirror = await openMirror({ statementTimeoutMs: 0 })
   const able = await mirror.all<{ able: boolean }>('select pg_jit_available() as able')
   compiles = able[0]?.able === true
   for (const statement of filling(200)) await mirror.all(statement)

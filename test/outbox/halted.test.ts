@@ -105,7 +105,11 @@ it('a change whose claim has run out goes back, and leaves once with the next', 
     const isClaimedAgain = (await fenceOf(id)) !== first
     expect(writesTo(`/v3/rentals/${rentalId}`).length).toBeLessThanOrEqual(isClaimedAgain ? 1 : 0)
     await rig.push()
-    expect(await rig.change(id)).toMatchObject({ status: 'done', attempts: 1 })
+    // Again, it may have lost that claim as well after it was marked as sent: the next attempt then finds what became of it.
+    expect(await rig.change(id)).toMatchObject({
+      status: 'done',
+      attempts: isClaimedAgain ? expect.any(Number) : 1,
+    })
     expect(writesTo(`/v3/rentals/${rentalId}`)).toEqual(['DELETE'])
   } finally {
     await halted.close()

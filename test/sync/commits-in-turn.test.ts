@@ -91,7 +91,7 @@ describe('a list whose first commit waits for somebody', () => {
       const [other, looking] = [await pool.connect(), await pool.connect()]
       try {
         // The first commit waits for us.
-        await other.query('begin')
+        await other.query('begin; set local idle_in_transaction_session_timeout = 0')
         await insert(other, first)
         const sync = mirror.sync({ streams: ['rentals'] })
         const held = await anyHeld(looking, later)
