@@ -28,9 +28,17 @@ export type Child = {
   end(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>
 }
 
-/** Starts a bundled program. `group`: in a process group of its own, as a shell does for what a terminal's Ctrl-C reaches. */
-export function startProgram(file: string, args: readonly string[], options: { readonly group?: boolean } = {}): Child {
-  const child = spawn(process.execPath, [file, ...args], { stdio: 'pipe', detached: options.group ?? false })
+type StartOptions = {
+  /** In a process group of its own, as a shell does for what a terminal's Ctrl-C reaches. */
+  readonly group?: boolean
+  /** Added to the environment. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** Starts a bundled program. */
+export function startProgram(file: string, args: readonly string[], { group, env }: StartOptions = {}): Child {
+  const options = { stdio: 'pipe', detached: group ?? false, env: { ...process.env, ...env } } as const
+  const child = spawn(process.execPath, [file, ...args], options)
   let complaints = ''
   child.stderr.on('data', (chunk: Buffer) => {
     complaints += chunk.toString('utf8')
