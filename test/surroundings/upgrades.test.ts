@@ -310,7 +310,7 @@ async function schemasOf({ pool }: TestDatabase): Promise<readonly string[]> {
      union all select concat_ws(' ', 'index', pg_get_indexdef(c.oid)) from c where relkind in ('i', 'I')
      union all select concat_ws(' ', 'trigger', pg_get_triggerdef(t.oid)) from c join pg_trigger t on tgrelid = c.oid and not tgisinternal
      union all select concat_ws(' ', 'policy', c.oid::regclass, polname, polpermissive, polcmd, pg_get_expr(polqual, polrelid)) from c join pg_policy on polrelid = c.oid
-     union all select concat_ws(' ', 'function', p.oid::regprocedure, pg_get_userbyid(proowner), (select string_agg(a::text, ',' order by a::text) from unnest(proacl) a), obj_description(p.oid, 'pg_proc'), pg_get_functiondef(p.oid))
+     union all select concat_ws(' ', 'function', p.oid::regprocedure, pg_get_userbyid(proowner), (select string_agg(a::text, ',' order by a::text) from unnest(proacl) a), obj_description(p.oid, 'pg_proc'), case prokind when 'f' then pg_get_functiondef(p.oid) end)
        from pg_proc p where pronamespace::regnamespace::text in ${ours}
      union all select concat_ws(' ', 'schema', nspname, (select string_agg(a::text, ',' order by a::text) from unnest(nspacl) a), obj_description(n.oid, 'pg_namespace')) from pg_namespace n where nspname in ${ours}
      order by 1`,
