@@ -91,8 +91,7 @@ export const changeColumns = `q.id, q.operation, q.status, q.target, q.body, q.a
   array(select jsonb_object_keys(coalesce(nullif(q.options->'base', 'null'), '{}'))) as "givenBase",
   q.options->'base' is not distinct from 'null' as overwrites, q.veiled, q.kept_remote as "keptRemote", q.left_out as "leftOut",
   q.proof::text, q.request, q.departed as dispatched, q.sent_at as "sentAt", q.deadline, q.expires_at as "expiresAt", q.warning,
-  (select jsonb_object_agg(d.depends_on::text, c.result->'id') from outbox.dependencies d
-   join outbox.queue c on c.id = d.depends_on where d.change_id = q.id and c.status = 'done') as results`
+  outbox.results_of(q.id) as results`
 
 /** Evidence for outbox.queue.proof. Exact parts are JSON text, because jsonb holds neither NUL nor halves of surrogate pairs. */
 export function storedEvidence({ before, sent, ...rest }: Evidence): Json {

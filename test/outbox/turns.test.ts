@@ -88,6 +88,38 @@ describe('claims', () => {
   })
 })
 
+describe('a claim of a change that refers to another', () => {
+  it('brings its result, also if that was done after the claim had begun', async () => {
+    const { pool } = outbox.database
+    const option = await outbox.queue('rental_option.add', { rentalId: 1 }, { optionId: 5, quantity: 1 })
+    const update = await outbox.queue(
+      'rental_option.update',
+      { rentalId: 1, optionId: { change: option } },
+      { quantity: 2 },
+    )
+    const wanted = { leaseMs: 60_000, most: 1, servedLast: '' }
+    await claimChanges(pool, 'first', wanted)
+    const settling = await pool.connect()
+    try {
+      await settling.query('begin; lock table outbox.installation in access exclusive mode')
+      const claimed = claimChanges(pool, 'second', wanted)
+      await expect
+        .poll(
+          async () =>
+            (await pool.query(`select from pg_locks where not granted and relation = 'outbox.installation'::regclass`))
+              .rowCount,
+        )
+        .toBe(1)
+      await settling.query(
+        `update outbox.queue set status = 'done', result = '{"id": 7}', owner = null, lease_until = null where id = ${option}; commit`,
+      )
+      expect(await claimed).toMatchObject([{ id: String(update), results: new Map([[String(option), 7]]) }])
+    } finally {
+      settling.release()
+    }
+  })
+})
+
 describe('a claim that a crash has lost', () => {
   it('does not pass for the next one', async () => {
     const [id] = await queue(ann, 1)

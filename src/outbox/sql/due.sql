@@ -87,3 +87,11 @@ begin
 end $$;
 comment on function outbox.claim(text, int, int, name) is
   'Claims due changes for a pusher, in the order of outbox.due_changes. Claims nothing if the history of the database has changed since it was last noticed. A change of another history may have been sent there, so it is claimed as dispatched and verified first; if it has no evidence of an attempt, `former` names its history.';
+
+-- Volatile, so that it sees all that a claim in the same statement has seen as done.
+create or replace function outbox.results_of(change bigint) returns jsonb language plpgsql volatile {{by_index}} as $$
+begin
+  return (select jsonb_object_agg(d.depends_on::text, c.result->'id') from outbox.dependencies d
+    join outbox.queue c on c.id = d.depends_on where d.change_id = change and c.status = 'done');
+end $$;
+comment on function outbox.results_of(bigint) is 'Returns the results of the changes that a change refers to, by their ids.';
