@@ -1,5 +1,6 @@
 // The programs in `examples` run, and print what happens.
 
+import { readFileSync } from 'node:fs'
 import Fastify from 'fastify'
 import { expect, it } from 'vitest'
 import { systemClock } from '../src/clock.ts'
@@ -97,4 +98,40 @@ it('the subscriber of a calendar prints it again when it has changed, until its 
   await revokeCalendarKey(mirror.db.pool, 'a')
   expect(await subscriber.end()).toBe(1)
   await app.close()
+})
+
+it('the end of a month in SQL keeps the month, adds it up, and says what has changed since the close before', async () => {
+  const script = readFileSync('examples/months-end.sql', 'utf8')
+  const month = (back: number): string => {
+    const now = new Date()
+    return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1)).toISOString().slice(0, 10)
+  }
+  const keep = (minute: number, ...amounts: readonly (readonly [id: number, amount: string])[]) => {
+    const known = { status: 'VALIDATED', total_paid: '0', departure_datetime: `${month(0)}T09:00:00Z` }
+    const rows = amounts.map(([id, amount]) => rowOf('rentals', { ...known, id, total_to_pay: amount }))
+    return mirror.write({ tables: [tableOf('rentals', minute, rows)] })
+  }
+  await keep(2, [1, '100.10'], [2, '50'])
+  await mirror.all('select * from report.close($1)', [month(2).slice(0, 7)])
+  await keep(3, [1, '99.95'], [3, '7'])
+  const payment = rowOf('rental_payments', { rental_id: 1, id: 9, price: '20.5', currency: '"EUR"' })
+  await mirror.write({ tables: [tableOf('rental_payments', 3, [payment])] })
+  await mirror.all(`update mirror.change_log set changed_at = $1 where stream = 'rental_payments'`, [
+    `${month(1)}T12:00:00Z`,
+  ])
+  const run = async (): Promise<readonly (readonly Record<string, unknown>[])[]> =>
+    ((await mirror.db.pool.query(script)) as unknown as { rows: Record<string, unknown>[] }[]).map(({ rows }) => rows)
+  const [closed, totals, changes, receipts] = await run()
+  expect(closed).toMatchObject([{ name: month(1).slice(0, 7), rentals: '3' }])
+  expect(totals).toEqual([
+    { company_id: null, currency: null, rentals: '2', amount: '57', paid: '0', due: '57' },
+    { company_id: null, currency: 'EUR', rentals: '1', amount: '99.95', paid: '0', due: '99.95' },
+  ])
+  expect(changes).toMatchObject([
+    { what: 'changed', rental_id: '1' },
+    { what: 'changed', rental_id: '1' },
+    { what: 'new', rental_id: '3', amount_now: '7' },
+  ])
+  expect(receipts).toEqual([{ day: month(1), currency: 'EUR', method: null, vat_rate: null, amount: '20.5' }])
+  expect((await run())[0]).toEqual(closed)
 })
