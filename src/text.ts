@@ -45,7 +45,7 @@ export function shownReceiver(address: string): string | null {
 }
 
 export const commandNames =
-  'worker|serve|sync|refresh|push|changes|status|runs|pause|resume|schedule|quarantine|report|explain|feed|drift|init|check|alert|webhook|access|privacy|migrate|moved|sandbox|db'
+  'worker|serve|sync|refresh|push|changes|status|runs|pause|resume|schedule|quarantine|report|explain|feed|close|drift|init|check|alert|webhook|access|privacy|migrate|moved|sandbox|db'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
