@@ -122,5 +122,5 @@ export const pace: ReportView = {
   cross join lateral generate_series(0, least(g.until - 1, s.pace_until, (g.departure_month + interval '13 months')::date - 1) - g.as_of) n
   left join mirror.companies c on c.id = g.company_id
 where (g.rentals, g.canceled, g.rentals_last_year, g.canceled_last_year) <> (0, 0, 0, 0)`,
-  orderBy: 'departure_month, as_of, company_name, company_id, currency, currencies',
+  orderBy: 'as_of desc, departure_month, company_name, company_id, currency, currencies',
 }

@@ -8,7 +8,7 @@ import { isFull, isQuick } from '../helpers/extent.ts'
 import { at, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 import { shared } from '../helpers/shared.ts'
 
-const [rentalsDrawn, daysKept] = isFull ? [20_000, 365] : isQuick ? [300, 40] : [2_000, 100]
+const [rentalsDrawn, daysKept] = isFull ? [20_000, 365] : isQuick ? [300, 40] : [1_000, 60]
 vi.setConfig({ testTimeout: isQuick ? 60_000 : 1_800_000, hookTimeout: isQuick ? 60_000 : 1_800_000 })
 
 const dayMs = 86_400_000
@@ -228,8 +228,8 @@ describe('report.pace', () => {
     const figures =
       'as_of, departure_month, company_id, currencies, rentals, days, amount, canceled, lead_days, with_lead'
     const before = await kept()
-    await mirror.all(`delete from sync.pace_days where as_of >= $1`, [dayOf(first + 5)])
-    await mirror.all('update sync.settings set pace_until = $1', [dayOf(first + 4)])
+    await mirror.all(`delete from sync.pace_days where as_of >= $1`, [dayOf(-10)])
+    await mirror.all('update sync.settings set pace_until = $1', [dayOf(-11)])
     await keepAll()
     expect(await kept()).toEqual(before)
     await mirror.all('create table public.kept as select * from sync.pace_days; truncate sync.pace_days')
