@@ -16,6 +16,7 @@ const sqlFiles = {
  * `partners` shows cases of what `partners-property` draws, `web/security` of what `operator` draws. `hostile/{project,scan,transport}`
  * show of each step what `hostile/sync` shows of whole syncs. `backend-gone`, `check` and `command` are the only proof that a process
  * ends although its queue is gone, of `sync --check`, and of the sandbox as a program: they take long, and these change rarely.
+ * `usual-year` shows of real syncs what `closes` and `receipts` draw.
  * `protect`, `erase` and `writes` show of each place what `anywhere` draws; the other tests of pages ask for what `page-browser` and
  * `page-truth` look at; the tests of each command show what `outputs`, `init`, `words`, `messages` and `worker-mark` show of all of
  * them. `shared-work` shows when a long task is divided, which changes only how soon it ends.
@@ -28,7 +29,7 @@ const omitted = [
   'test/{release-check,access/partners-property,hostile/{operator,sync},jobs/backend-gone}.test.ts',
   'test/{jobs/redis-failover,mirror/feed-copies,outbox/crash,sandbox/command,sync/{check,shared-work}}.test.ts',
   'test/{cli/{check-write,init,messages,outputs,unauthorized,words,worker-mark},web/{page-browser,page-truth}}.test.ts',
-  'test/{embedded/names,privacy/{anywhere,before-the-disk},reports/own-blocks,schema/restored-rights}.test.ts',
+  'test/{embedded/names,privacy/{anywhere,before-the-disk},reports/{own-blocks,usual-year},schema/restored-rights}.test.ts',
 ]
 
 /** `npm test` names `quick`, campaigns name `full`; without a mode vitest takes its own, `test`. */
