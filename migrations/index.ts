@@ -7,6 +7,7 @@ import * as reasons from './0003_reasons.ts'
 import * as reportKeys from './0004_report_keys.ts'
 import * as closes from './0005_closes.ts'
 import * as pace from './0006_pace.ts'
+import * as formerCompanies from './0007_former_companies.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_schemas': schemas,
@@ -15,4 +16,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0004_report_keys': reportKeys,
   '0005_closes': closes,
   '0006_pace': pace,
+  '0007_former_companies': formerCompanies,
 }

@@ -27,7 +27,7 @@ export const consumersView: RepeatableStep = {
         ],
         lost: ['c.lost', 'True if changes older than HISTORY_DAYS were removed before it acknowledged them.'],
       },
-      source: `from sync.consumer_positions c where (select company_access.refuse('consumers'))`,
+      source: `from sync.consumer_positions c where (select company_access.visible()) is null or c.role = (select company_access.partner())`,
     },
   ],
   sql: '',

@@ -141,6 +141,9 @@ const itself = (diff: string): string => diff
 /** The diff of the entry `c` as readers get it; `first` is that of a first entry. */
 const told = (first: string): string => `case when c.whole then c.diff - '${beforeMember}' else ${first} end`
 
+/** The diff of the entry `c`, one by one; many at once cost less where their query completes them. */
+export const shownDiff = told('mirror_log.first_diff(c.stream, c.key, c.seq, c.diff)')
+
 /** The feed, and what the view calls. */
 export const feedFunctions: RepeatableStep = {
   name: 'feed-functions',
@@ -170,11 +173,13 @@ export const feedView: RepeatableStep = {
         operation: ['c.operation', 'insert (also when a deleted record returns), update or delete.'],
         changed_at: ['c.changed_at', 'When the entry was written, by the clock of the database.'],
         diff: [
-          told('mirror_log.first_diff(c.stream, c.key, c.seq, c.diff)'),
+          shownDiff,
           '{column: [old, new]}; _payload only if no column changed. Values of erased persons are removed.',
         ],
       },
-      source: `from mirror.change_log c where (select company_access.refuse('the change log'))`,
+      // Without a condition, so that Postgres plans it as the table: a policy hides that from restricted roles.
+      source: `from mirror.change_log c union all
+        select l.seq, l.stream, l.key, l.operation, l.changed_at, l.diff from mirror_log.company_changes() l`,
     },
   ],
   sql: '',

@@ -38,6 +38,18 @@ export async function placeOf(
   return { consumer }
 }
 
+/**
+ * The changes of some streams. Of what one entry brings, only the last has the cursor of the entry, so the last that is left
+ * takes it.
+ */
+export function ofStreams(entries: readonly FeedEntry[], streams: ReadonlySet<string>): readonly FeedEntry[] {
+  const whole = new Map(entries.map(({ seq, cursor }) => [seq, cursor]))
+  const left = entries.filter(({ stream }) => streams.has(stream))
+  return left.map((entry, index) =>
+    left[index + 1]?.seq === entry.seq ? entry : { ...entry, cursor: whole.get(entry.seq) ?? entry.cursor },
+  )
+}
+
 const batchSize = 1_000
 
 /** Batches of changes in the feed's order; at its end it waits for more, or (null) ends. */
@@ -55,7 +67,7 @@ export async function* followFeed(
     const { rows } = await db.query<FeedEntry>(`select ${columns} from mirror.${source}($1, $2)`, [from, batchSize])
     last = rows.at(-1)?.cursor ?? last
     if (rows.length > 0) yield rows
-    if (rows.length === batchSize) continue
+    if (rows.length >= batchSize) continue // what one entry brings a restricted role comes whole
     if (waitForMore === null) return
     await waitForMore()
   }

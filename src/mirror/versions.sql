@@ -17,7 +17,7 @@ end $$;
 
 create or replace function mirror.history(stream text, key jsonb)
   returns table (valid_from timestamptz, valid_to timestamptz, operation text, record jsonb)
-  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+  language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   shape constant jsonb := case stream {{shapes}} end;
   entry record;
@@ -33,12 +33,9 @@ begin
     raise exception 'The key is %. It must be an object with the members %.', coalesce(left(key::text, 100), 'null'), shape ->> 'key'
       using errcode = '22023';
   end if;
+  perform company_access.refuse(stream) where stream in ({{persons}});
   before := mirror.record_before_log(stream, key);
-  for entry in
-    select e.* from (select l.seq, l.stream, l.changed_at, l.operation, l.diff from mirror.changes l
-        where l.key = history.key offset 0) e
-      where e.stream = history.stream order by e.seq
-  loop
+  for entry in select e.* from mirror_log.changes_of(stream, key) e loop
     if not known and entry.operation <> 'insert' then
       known := true;
       valid_from := (select l.changed_at from mirror.change_log l order by l.seq limit 1);
@@ -59,7 +56,7 @@ begin
         || coalesce((select jsonb_object_agg(d.name, d.pair -> 1) from jsonb_each(entry.diff) d (name, pair)
           where left(d.name, 1) <> '_'), '{}') end;
   end loop;
-  if not known and before.live then
+  if not known and before.live and mirror_log.was_owned(stream, key) then
     known := true;
     valid_from := coalesce((select l.changed_at from mirror.change_log l order by l.seq limit 1), '-infinity');
     record := (shape -> 'blank') || key || before.record;

@@ -3,7 +3,7 @@
 // imply for the time before them; it counts from the beginning of the log. An erased person is null in the log, and
 // so in every version.
 
-import { embeddedPerson, streams } from '../catalog/catalog.ts'
+import { embeddedPerson, isOfPerson, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql, literal } from '../database/sql.ts'
@@ -33,5 +33,9 @@ export const versionFunctions: RepeatableStep = {
     person: `case record_before_log.stream ${byStream(personId)} end`,
     embedded: `case record_before_log.stream ${byStream(personInside)} end`,
     shapes: byStream(shape),
+    persons: streams
+      .filter(isOfPerson)
+      .map(({ name }) => literal(name))
+      .join(', '),
   }),
 }

@@ -1,5 +1,5 @@
 -- Row level security of restricted roles: a policy on every table of mirror and sync that not all roles may read.
--- Tables that no rule names (the change log, its partitions, tables of later versions) are refused.
+-- Tables that no rule names (tables of later versions) are refused.
 
 do $$
 declare

@@ -5,6 +5,7 @@ import { companyStreamOf, isOfPerson, streamNamed, streams } from '../catalog/ca
 import type { StreamDef } from '../catalog/types.ts'
 import type { RepeatableStep, ViewDef } from '../database/repeatable-step.ts'
 import { fillSql, identifier, literal, type Queryable } from '../database/sql.ts'
+import { feedView } from '../mirror/feed.ts'
 import { rentalsLocal } from '../outbox/sql/views.ts'
 import { freshness, freshnessHistory } from '../reports/freshness.ts'
 import { reports } from '../reports/report-views.ts'
@@ -43,6 +44,8 @@ const rules: readonly (readonly [string, string, string])[] = [
     .filter((stream) => !isOfPerson(stream))
     .map((stream): readonly [string, string, string] => ['mirror', stream.name, condition(stream) ?? 'true']),
   ...openState.map((name): readonly [string, string, string] => ['sync', name, 'true']),
+  // Restricted roles read it through mirror.changes.
+  ['mirror', 'change_log', unrestricted],
   ['sync', 'records', linesRead],
   // A close of all companies shows each role the rentals of its own.
   ['sync', 'closes', `company_id is null or ${ofCompany('company_id')}`],
@@ -57,6 +60,7 @@ const companyViews: readonly ViewDef[] = [
   ...(liveViews.views ?? []),
   ...(reports.views ?? []).filter(({ name }) => name !== freshness.name && name !== freshnessHistory.name),
   rentalsLocal,
+  ...(feedView.views ?? []),
 ]
 
 const addressOf = ({ schema, name }: ViewDef): string => `${identifier(schema)}.${identifier(name)}`
@@ -66,7 +70,7 @@ export const companyPolicies: RepeatableStep = {
   name: 'company-policies',
   sql: fillSql(policies, {
     rules: rules.map((rule) => `(${rule.map(literal).join(', ')})`).join(',\n      '),
-    tables: streams.map(({ name }) => `mirror.${identifier(name)}`).join(', '),
+    tables: [...streams.map(({ name }) => name), 'change_log'].map((name) => `mirror.${identifier(name)}`).join(', '),
     views: `array[${companyViews.map((view) => literal(addressOf(view))).join(', ')}]`,
   }),
 }

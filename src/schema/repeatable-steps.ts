@@ -7,6 +7,7 @@ import history from '../database/history.sql'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal } from '../database/sql.ts'
 import { asOfFunctions } from '../mirror/as-of.ts'
+import { companyLogFunctions } from '../mirror/company-log.ts'
 import { consumerFunctions, consumersView } from '../mirror/consumers.ts'
 import { contentFunctions } from '../mirror/content.ts'
 import { feedFunctions, feedView } from '../mirror/feed.ts'
@@ -44,6 +45,7 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   companyAccessFunctions,
   contentFunctions,
   feedFunctions,
+  companyLogFunctions,
   feedView,
   consumerFunctions,
   consumersView,

@@ -104,7 +104,10 @@ const servedTables = streams
   .join(', ')
 
 /** What functions for partners call as their owner. */
-const ownFunctions = `mirror.check_moment(timestamptz), mirror.own_consumer(text), mirror.following_consumer(text),
+const ownFunctions = `mirror_log.owners(text, jsonb, bigint, xid8, xid8, bigint), mirror_log.was_owned(text, jsonb),
+      mirror_log.shown(mirror.change_log, xid8, bigint[]), mirror_log.rows_below(text, text, bigint, xid8, bigint),
+      mirror_log.read_companies(text, int, bigint[]), mirror_log.changes_of(text, jsonb),
+      mirror.check_moment(timestamptz), mirror.own_consumer(text), mirror.following_consumer(text),
       mirror.register_consumer(text), mirror.given_position(text), mirror.mark_lost_consumers()`
 
 /** What the owner of the change log calls. */
@@ -116,7 +119,7 @@ const keyViews = streams.flatMap(({ name, companyColumn }) => (companyColumn ? `
 
 /** What policies and views of every role call, and the owner's own work. */
 const publicFunctions = `mirror.same_content(jsonb, jsonb), mirror.unordered(jsonb), mirror.waiting_since(text),
-      mirror_log.first_diff(text, jsonb, bigint, jsonb), report.blocks(), report.calendar(date, date), report.close(text, bigint),
+      mirror_log.first_diff(text, jsonb, bigint, jsonb), mirror_log.company_changes(), report.blocks(), report.calendar(date, date), report.close(text, bigint),
       report.remove_close(text), report.since_close(text, text), report.close_totals(text), report.receipts(date, date), report.currencies_of(bigint),
       report.currency_code(jsonb), report.is_block_of_rental(jsonb), report.paid_in_lines(bigint), report.rentals_as_of(timestamptz),
       report.status_word(text), report.today(),

@@ -1,7 +1,7 @@
 -- What the schemas, the tables of sync, the change log and its functions mean.
 
 comment on schema mirror is 'Every record of the boat-rental API, one table for each record type.';
-comment on schema mirror_log is 'The monthly partitions of mirror.change_log, and the functions behind the view mirror.changes. Only the owner may use it.';
+comment on schema mirror_log is 'The monthly partitions of mirror.change_log, and the functions behind the view mirror.changes and the feed by company. Only the owner may use it.';
 comment on schema mirror_views is 'The tables of mirror without documents, personal columns and payloads with personal data.';
 comment on schema live is 'The tables of mirror without deleted records, and with currencies as codes. Only boat_mirror_partner may read columns with personal data.';
 comment on schema sync is 'The state of syncing: runs, tasks, freshness, quarantine.';
@@ -14,7 +14,7 @@ comment on column company_access.grants.role is 'Key of the partner (sync.partne
 comment on column company_access.grants.companies is 'mirror.companies.id of each company that the role may see.';
 comment on column company_access.grants.granted_at is 'When the access was last set.';
 
-comment on table mirror.change_log is 'One row for each change of a mirror row, written in the same transaction. Read it with mirror.changes_since or the view mirror.changes.';
+comment on table mirror.change_log is 'One row for each change of a mirror row, written in the same transaction. Read it with mirror.changes_since or the view mirror.changes. It shows nothing to roles that are restricted to companies.';
 comment on column mirror.change_log.seq is 'Sequence number, in order of writing, not of commit.';
 comment on column mirror.change_log.epoch is 'The cluster, timeline and database that the transaction id belongs to.';
 comment on column mirror.change_log.xid is 'The transaction that wrote the row.';
@@ -25,13 +25,13 @@ comment on column mirror.change_log.changed_at is 'When the row was written, by 
 comment on column mirror.change_log.diff is 'The part of the diff that cannot be derived from the row and its later changes. mirror.changes and mirror.changes_since return the complete diff.';
 comment on column mirror.change_log.whole is 'False for the first entry of a key: a read completes its diff from later entries and the row.';
 comment on function mirror.changes_since(text, int) is
-  'Returns changes after a cursor (null: from the beginning), at most max_rows. Keep the cursor of the last row and pass it next time. It skips no change that commits late, because it stops below the oldest running transaction. For a cursor of another history, or of an entry that is another one now, it starts from the beginning. If the entry is not visible yet, it returns nothing.';
+  'Returns changes after a cursor (null: from the beginning), at most max_rows. Keep the cursor of the last row and pass it next time. It skips no change that commits late, because it stops below the oldest running transaction. For a cursor of another history, or of an entry that is another one now, it starts from the beginning. If the entry is not visible yet, it returns nothing. A role restricted to companies gets what happened to records while they were of its companies.';
 comment on function mirror.read_change_log(text, int) is 'Reads the change log for mirror.changes_since.';
 comment on function mirror.next_positions(bigint, xid8, bigint, int) is 'Finds the next changes of an epoch for mirror.read_change_log.';
 comment on function mirror.whole_diff(jsonb, jsonb, jsonb) is 'Completes the diff of a first entry for the view mirror.changes: {column: [old, new]}.';
 comment on function mirror.last_cursor() is 'Returns the cursor of the last change that mirror.changes_since returns now. Null before the first change.';
 comment on function mirror.next_changes(text, int) is
-  'Returns the changes after the last one that this consumer acknowledged. Registers an unknown consumer for the calling role, from the start of the log. Reading does not move the position.';
+  'Returns the changes after the last one that this consumer acknowledged. Registers an unknown consumer for the calling role, from the start of the log. Reading does not move the position, except past changes that a role restricted to companies is not shown.';
 comment on function mirror.ack_changes(text, text) is
   'Acknowledges everything up to this cursor. Once the transaction commits, mirror.next_changes continues after it. The position never moves backwards.';
 comment on function mirror.reset_consumer(text, text) is 'Moves a consumer to a cursor that the log still has, to now, or (null) to the start. Registers a consumer that is unknown.';

@@ -6,7 +6,7 @@ import { grantCompanies } from '../../src/serve/access/company-access.ts'
 import { isFull, isQuick } from '../helpers/extent.ts'
 import { asRole, stateOf } from '../helpers/roles.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
-import { carryOut, type Erased, empty, keyText, liveRows, type Rows, type Step, step, used } from './histories.ts'
+import { carryOut, empty, forget, keyText, liveRows, type Rows, type Step, step, used } from './histories.ts'
 
 let mirror: Mirror
 beforeAll(async () => {
@@ -39,18 +39,6 @@ async function asOf(stream: string, time: string): Promise<Rows> {
   return new Map(rows.map(({ key, record }) => [keyText(key), record]))
 }
 
-/** Takes an erased person out of what was seen: the user, and the message of each rental that ever was theirs. */
-function forget(seen: readonly Seen[], { user, columns }: NonNullable<Erased>): void {
-  const theirs = new Set<string>()
-  for (const { rows } of seen)
-    for (const [key, row] of rows.get('rentals') ?? []) if (Number(row.user_id) === user) theirs.add(key)
-  for (const { rows } of seen) {
-    const row = rows.get('users')?.get(keyText({ id: user }))
-    for (const column of columns) if (row !== undefined) row[column] = null
-    for (const [key, rental] of rows.get('rentals') ?? []) if (theirs.has(key)) rental.message = null
-  }
-}
-
 const read = (stream: 'rentals' | 'users', text: string, other: number | null): Step => ({
   kind: 'read',
   reads: [{ stream, id: 1, part: 1, text, other }],
@@ -73,7 +61,11 @@ it('returns what was there at every moment', async () => {
       const seen: Seen[] = []
       for (const [index, each] of steps.entries()) {
         const erased = await carryOut(mirror, each, index + 1)
-        if (erased !== null) forget(seen, erased)
+        if (erased !== null)
+          forget(
+            seen.map((each) => each.rows),
+            erased,
+          )
         seen.push(await look())
       }
       const [log] = await mirror.all<{ begins: string | null }>(

@@ -203,3 +203,15 @@ export async function liveRows({ all }: Pick<Mirror, 'all'>, name: string, condi
     ]),
   )
 }
+
+/** Takes an erased person out of what was seen: the user, and the message of each rental that ever was theirs. */
+export function forget(seen: readonly ReadonlyMap<string, Rows>[], { user, columns }: NonNullable<Erased>): void {
+  const theirs = new Set<string>()
+  for (const rows of seen)
+    for (const [key, row] of rows.get('rentals') ?? []) if (Number(row.user_id) === user) theirs.add(key)
+  for (const rows of seen) {
+    const row = rows.get('users')?.get(keyText({ id: user }))
+    for (const column of columns) if (row !== undefined) row[column] = null
+    for (const [key, rental] of rows.get('rentals') ?? []) if (theirs.has(key)) rental.message = null
+  }
+}

@@ -4,7 +4,7 @@ import { existingStream } from '../../catalog/catalog.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { waitForChanges } from '../../mirror/change-notifier.ts'
-import { changeText, followFeed, placeOf } from '../../mirror/follow.ts'
+import { changeText, followFeed, ofStreams, placeOf } from '../../mirror/follow.ts'
 import type { CommandContext } from '../context.ts'
 import { assertOpen, write } from '../terminal/unwritten.ts'
 
@@ -49,7 +49,7 @@ async function writeFeed(context: CommandContext, options: FeedOptions): Promise
   const more = follow ? waitForChanges(opened.directUrl, context.log, signal) : null
   try {
     for await (const entries of followFeed(db, place, more)) {
-      const shown = wanted === undefined ? entries : entries.filter(({ stream }) => wanted.has(stream))
+      const shown = wanted === undefined ? entries : ofStreams(entries, wanted)
       const last = shown.at(-1)?.cursor
       acknowledger?.gives(entries.at(-1)?.cursor ?? '', last)
       await write(shown.map((entry) => `${changeText(entry)}\n`).join(''), signal)
