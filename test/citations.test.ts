@@ -8,7 +8,19 @@ import { repeatableSteps } from '../src/schema/repeatable-steps.ts'
 import { citedSections, faultsOf, readTexts, type Texts, withoutComments } from './helpers/citations.ts'
 import { projectRoot } from './helpers/import-graph.ts'
 
-const folders = ['src', 'sandbox', 'test', 'bench', 'scripts', 'migrations', 'docs', 'deploy', '.ci', '.github']
+const folders = [
+  'src',
+  'sandbox',
+  'test',
+  'bench',
+  'scripts',
+  'migrations',
+  'docs',
+  'examples',
+  'deploy',
+  '.ci',
+  '.github',
+]
 const files = [
   'README.md',
   'CHANGELOG.md',
