@@ -3,7 +3,7 @@
 
 -- The company of a record just after an entry: as the feed gives it, and as it was when the entry was committed. These differ where a
 -- change of the company was written before the entry and is given after it, because transactions overlapped, or is of the same
--- transaction. `place` is the transaction id by which the entry is given: 0 in former epochs, all of which is given as it was written.
+-- transaction. Last, the company before that transaction. `place` is the transaction id by which the entry is given: 0 in former epochs, all of which is given as it was written.
 create or replace function mirror_log.owners(stream text, key jsonb, epoch bigint, xid xid8, place xid8, seq bigint) returns bigint[]
   language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
@@ -11,21 +11,23 @@ declare
   seqs bigint[];
   given bigint;
   committed bigint;
+  started bigint;
 begin
   select array_agg(f.company order by f.seq), array_agg(f.seq order by f.seq), min(f.seq) filter (where f.is_after),
-      max(f.seq) filter (where f.is_after and (f.seq < owners.seq or f.is_same))
-    into companies, seqs, given, committed
+      max(f.seq) filter (where f.is_after and (f.seq < owners.seq or f.is_same)), min(f.seq) filter (where f.is_same)
+    into companies, seqs, given, committed, started
     from (select l.seq, {{former}} as company, {{is_after_owners}} as is_after, l.epoch = owners.epoch and l.xid = owners.xid as is_same
       from (select * from mirror.change_log l where l.key = owners.key offset 0) l
       where l.stream = owners.stream and {{says_former}}) f;
   -- What the next entry says that it was before, and after the last one the row.
   companies := companies || case owners.stream {{present}} end;
   given := coalesce(array_position(seqs, given), cardinality(companies));
-  return array[companies[given], companies[coalesce(array_position(seqs, committed) + 1, given)]];
+  return array[companies[given], companies[coalesce(array_position(seqs, committed) + 1, given)],
+    companies[coalesce(array_position(seqs, started), given)]];
 end $$;
 
--- The rows below a record, just after a place of the feed.
-create or replace function mirror_log.rows_below(above text, id text, epoch bigint, place xid8, seq bigint)
+-- The rows below a record, just after a place of the feed; with `xid`, after this transaction.
+create or replace function mirror_log.rows_below(above text, id text, epoch bigint, xid xid8, place xid8, seq bigint)
   returns table (stream text, key jsonb, record jsonb)
   language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off set timezone = 'UTC' as $$
 begin
@@ -41,22 +43,30 @@ declare
   above constant text := {{above}};
   deletion constant jsonb := jsonb_build_object('_deleted_at', jsonb_build_array(null, c.changed_at));
   owners bigint[];
+  comes boolean;
   had boolean := true;
   has boolean := true;
 begin
   if above is not null then
     owners := mirror_log.owners(above, {{above_key}}, c.epoch, c.xid, place, c.seq);
-    -- A deletion holds no values.
-    has := case when c.operation = 'delete' then coalesce(owners[1] = any(companies), false) else owners <@ companies end;
-    had := case when above = c.stream and {{says_former_of_entry}} then coalesce({{former_of_entry}} = any(companies), false) else has end;
+    -- A deletion holds no values. What came in the same transaction comes with all that this wrote.
+    comes := above = c.stream and {{says_former_of_entry}};
+    has := case when c.operation = 'delete' then coalesce(owners[1] = any(companies), false)
+      when comes then owners[1:2] <@ companies else owners <@ companies end;
+    had := case when comes then coalesce({{former_of_entry}} = any(companies), false) else has end;
   end if;
   stream := c.stream;
   key := c.key;
-  if c.operation = 'update' and had <> has then
-    operation := case when has then 'insert' else 'delete' end;
-    diff := case when has then mirror_log.first_diff(c.stream, c.key, c.seq,
-      coalesce((select jsonb_object_agg(d.name, jsonb_build_array(null, d.pair -> 1)) from jsonb_each(c.diff) d (name, pair)
-        where left(d.name, 1) <> '_'), '{}')) else deletion end;
+  if had and not has and c.operation = 'update' then
+    operation := 'delete';
+    diff := deletion;
+    return next;
+  elsif has and not had then
+    operation := 'insert';
+    diff := mirror_log.first_diff(c.stream, c.key,
+      (select max(l.seq) from (select * from mirror.change_log l where l.key = c.key offset 0) l
+        where l.stream = c.stream and l.epoch = c.epoch and l.xid = c.xid),
+      coalesce((select jsonb_object_agg(d.name, d.pair) from jsonb_each(c.diff) d (name, pair) where d.pair = '[null, null]'), '{}'));
     return next;
   elsif has then
     operation := c.operation;
@@ -67,7 +77,7 @@ begin
     return query select b.stream, b.key, case when has then 'insert' else 'delete' end, case when has then
         (select jsonb_object_agg(v.name, jsonb_build_array(null, v.value)) from jsonb_each(b.record) v (name, value) where v.value <> 'null')
         else deletion end
-      from mirror_log.rows_below(above, {{id}}, c.epoch, place, c.seq) b;
+      from mirror_log.rows_below(above, {{id}}, c.epoch, case when has then c.xid end, place, c.seq) b;
   end if;
 end $$;
 

@@ -88,7 +88,8 @@ function rowsOf(stream: StreamDef): string {
   const ofRecord = `t.${identifier(first)} = rows_below.id::${columnType(stream, first)}`
   const later = `select l.* from (select ${keyObject(stream.key, 't')} as key from mirror.${identifier(stream.name)} t where ${ofRecord}) t
       cross join lateral (select * from mirror.change_log l where l.key = t.key offset 0) l
-      where l.stream = ${literal(stream.name)} and ${isGivenAfter('rows_below')}`
+      where l.stream = ${literal(stream.name)} and ${isGivenAfter('rows_below')}
+        and (l.epoch = rows_below.epoch and l.xid = rows_below.xid) is not true`
   const names = stream.columns.map(({ name }) => name)
   return `select ${literal(stream.name)}, ${keyObject(stream.key, 'r')}, to_jsonb(c) from ${rowsBefore(stream, later, { only: ofRecord })} r
       cross join lateral (select ${columnList(names, 'r')}) c`

@@ -220,6 +220,18 @@ const afterwards: Step[] = [
   option('a'),
 ]
 
+/** The option changes in the transaction in which its boat becomes known. */
+const together: Step[] = [
+  option('a'),
+  {
+    kind: 'read',
+    reads: [
+      { stream: 'resources', id: 1, part: 1, text: 'a', other: 1 },
+      { stream: 'resource_options', id: 1, part: 1, text: 'b', other: null },
+    ],
+  },
+]
+
 describe('of a role that is restricted to companies', () => {
   it('the feed, the log and every version tell what was of them, and nothing else', async () => {
     await fc.assert(
@@ -275,6 +287,7 @@ describe('of a role that is restricted to companies', () => {
           [resold.map((each): [Step, boolean] => [each, true]), 1, 3],
           [atOnce.map((each): [Step, boolean] => [each, true]), 1, 0],
           [afterwards.map((each): [Step, boolean] => [each, true]), 1, 2],
+          [together.map((each): [Step, boolean] => [each, true]), 1, 0],
         ],
       },
     )
