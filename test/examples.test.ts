@@ -27,6 +27,7 @@ const write = async (...ids: readonly number[]): Promise<void> => {
 
 it('the consumer prints each change once, also after it was killed', async () => {
   const consume = () => start('consumer.mjs', [], { DATABASE_URL: mirror.url })
+  await feedSettled(mirror)
   await mirror.all(`select mirror.reset_consumer('node', 'now')`)
   await write(1)
   const first = consume()
@@ -52,6 +53,7 @@ it('the receiver of the webhook takes what the worker signed, once, and nothing 
   const body = '{"type":"mirror.changed","data":{"changes":[{"operation":"delete","stream":"none","key":{}}]}}'
   const unsigned = await fetch(url, { method: 'POST', body })
   expect(unsigned.status).toBe(400)
+  await feedSettled(mirror)
   await mirror.all(`select mirror.reset_consumer($1, 'now')`, [webhookConsumer])
   const { proxies } = readConfig({}, '/nonexistent').api
   const webhook = startWebhook({

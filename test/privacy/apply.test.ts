@@ -498,6 +498,7 @@ const holdNoPerson: Readonly<Record<string, readonly string[]>> = {
     'sync.reads',
     'sync.traffic',
   ],
+  'names, money and days of rentals': ['sync.closed_rentals', 'sync.closes'],
   'names of streams and consumers, counts and times': [
     'sync.alerts',
     'sync.consumer_positions',

@@ -37,7 +37,7 @@ export async function runList(context: CommandContext, { json }: Json): Promise<
   )
 }
 
-const totals = ['company_id', 'currency', 'rentals', 'amount', 'paid', 'due', 'paid_unknown', 'currencies']
+const totals = 'company_id currency rentals amount paid due paid_unknown currencies'.split(' ')
 const changes = [
   ...['what', 'rental_id', 'reference_id', 'company_id', 'departure_day', 'currency'],
   ...['amount_then', 'amount_now', 'paid_then', 'paid_now', 'changed'],
