@@ -194,7 +194,7 @@ create or replace function mirror.changes_since(cursor text default null, max_ro
 
 -- The end of the feed: what has been given when everything has. Null before the first change.
 create or replace function mirror.last_cursor() returns text
-  language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+  language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set jit = off as $$
 declare
   this_epoch constant bigint := mirror.feed_epoch();
 begin
