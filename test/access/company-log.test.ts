@@ -128,6 +128,8 @@ function leaks(companies: readonly number[], told: readonly Told[], seen: readon
         (value) =>
           value !== null &&
           !column.startsWith('_') &&
+          // Within one transaction a record may pass from one of its companies to another.
+          !(column === 'company_id' && companies.includes(Number(value))) &&
           !own.some(
             ({ rows }) => JSON.stringify(rows.get(stream)?.get(keyText(key))?.[column]) === JSON.stringify(value),
           ),
@@ -271,7 +273,7 @@ describe('of a role that is restricted to companies', () => {
             )
             for (const [role, companies] of Object.entries(roles)) {
               const late = await feed(role, null, most)
-              expect(leaks(companies, late, seen)).toEqual([])
+              expect(leaks(companies, late, seen), role).toEqual([])
               const whole = pruned === 0 ? [given.get(role) ?? [], late] : []
               for (const entries of whole) await expectRowsOf(role, entries)
               const withoutCursor = late.map(({ cursor: _, ...entry }) => entry)
