@@ -11,7 +11,7 @@ export type Bound = {
   readonly values: readonly (string | null)[]
 }
 
-/** A pool. */
+/** What a connection is borrowed from, such as a pool. */
 export type Connecting = { connect(): Promise<pg.PoolClient> }
 
 /** Names that are prepared on a connection. */
