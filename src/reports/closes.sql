@@ -42,6 +42,10 @@ begin
   perform sync.assert_may_close(of_company);
   insert into sync.closes (name, company_id) values ($1, of_company) on conflict do nothing returning id into new_id;
   if new_id is not null then
+    if not exists (select from mirror.companies c where c.id = of_company union all select from mirror.rentals r where r.company_id = of_company)
+      and of_company is not null then
+      raise exception 'There is no company % in the mirror.', of_company using errcode = 'P0002', hint = 'report.fleet names the companies.';
+    end if;
     insert into sync.closed_rentals (close_id, {{columns}})
       select new_id, {{present}};
   elsif (select c.company_id from sync.closes c where c.name = $1) is distinct from of_company then

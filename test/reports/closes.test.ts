@@ -193,6 +193,13 @@ describe('a close', () => {
       })
   })
 
+  it('of a company that the mirror does not have is refused, and keeps nothing', async () => {
+    await expect(mirror.all(`select * from report.close('typo', 99999)`)).rejects.toMatchObject({
+      ...{ code: 'P0002', message: 'There is no company 99999 in the mirror.' },
+    })
+    expect(await mirror.all(`select * from report.closes where name = 'typo'`)).toEqual([])
+  })
+
   it('is compared with one of the same company, and one that is not there is refused', async () => {
     await mirror.all(`select report.close('march', 1), report.close('april', 2)`)
     await expect(since('march', 'april')).rejects.toMatchObject({ code: '22023' })

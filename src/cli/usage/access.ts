@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError } from 'commander'
 import { parseDuration } from '../../settings.ts'
-import { looks, matching, quiet, type Usage } from './command.ts'
+import { companyId, looks, matching, quiet, type Usage } from './command.ts'
 
 export function addAccess(program: Usage): void {
   const access = program
@@ -79,16 +79,7 @@ function validity(text: string): number {
   throw new InvalidArgumentError('It must be a duration such as 90d, 24h or 15m.')
 }
 
-const largestId = 9_223_372_036_854_775_807n
-
 /** Parses ids of companies. @throws InvalidArgumentError, which commander reports. */
 function companyIds(text: string): readonly string[] {
   return [...new Set(text.split(',').map((part) => companyId(part.trim())))]
-}
-
-/** Parses the id of a company. @throws InvalidArgumentError, which commander reports. */
-function companyId(id: string): string {
-  if (!/^\d{1,19}$/.test(id) || BigInt(id) > largestId)
-    throw new InvalidArgumentError(`"${id}" is not the id of a company. It must be a number.`)
-  return BigInt(id).toString()
 }

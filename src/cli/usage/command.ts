@@ -73,6 +73,15 @@ export function recordNumber(text: string): string {
 /** Collects several of them. */
 export const recordNumbers = (text: string, before: readonly string[]): string[] => [...before, recordNumber(text)]
 
+const largestId = 9_223_372_036_854_775_807n
+
+/** Parses the id of a company. @throws InvalidArgumentError, which commander reports. */
+export function companyId(id: string): string {
+  if (!/^\d{1,19}$/.test(id) || BigInt(id) > largestId)
+    throw new InvalidArgumentError(`"${id}" is not the id of a company. It must be a number.`)
+  return BigInt(id).toString()
+}
+
 /** Parses a text of this form. @throws InvalidArgumentError, which commander reports. */
 export const matching =
   (pattern: RegExp, otherwise: string) =>

@@ -1,7 +1,7 @@
 // How the commands that show what is in the mirror are called.
 
 import { InvalidArgumentError, Option } from 'commander'
-import { looks, matching, quiet, recordNumber, shownRows, type Usage, wholeNumber } from './command.ts'
+import { companyId, looks, matching, quiet, shownRows, type Usage, wholeNumber } from './command.ts'
 
 /** Adds the commands from `report` to `drift`. */
 export function addReading(program: Usage): void {
@@ -69,7 +69,7 @@ function addCloses(program: Usage): void {
   const named = (name: string, description: string): Usage =>
     close.command(name).description(description).argument('<name>', 'name of the close, such as 2026-03', closeName)
   named('create', 'keep all rentals under a name; a close that is there stays as it is')
-    .option('--company <id>', 'only those of this company', recordNumber)
+    .option('--company <id>', 'only those of this company', companyId)
     .prints(load, 'runCreate', quiet)
   close.command('list').description('list the closes').prints(load, 'runList', looks)
   named('show', 'print the totals of a close, and what has changed since')
