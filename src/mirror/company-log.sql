@@ -26,8 +26,9 @@ begin
     companies[coalesce(array_position(seqs, started), given)]];
 end $$;
 
--- The rows below a record, just after a place of the feed; with `xid`, after this transaction.
-create or replace function mirror_log.rows_below(above text, id text, epoch bigint, xid xid8, place xid8, seq bigint)
+-- The rows below a record that these companies have just after a place of the feed; with `xid`, after this transaction. They do not
+-- have what was written later, when the record was of others, and is given before.
+create or replace function mirror_log.rows_below(above text, above_key jsonb, epoch bigint, xid xid8, place xid8, seq bigint, companies bigint[])
   returns table (stream text, key jsonb, record jsonb)
   language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off set timezone = 'UTC' as $$
 begin
@@ -77,7 +78,7 @@ begin
     return query select b.stream, b.key, case when has then 'insert' else 'delete' end, case when has then
         (select jsonb_object_agg(v.name, jsonb_build_array(null, v.value)) from jsonb_each(b.record) v (name, value) where v.value <> 'null')
         else deletion end
-      from mirror_log.rows_below(above, {{id}}, c.epoch, case when has then c.xid end, place, c.seq) b;
+      from mirror_log.rows_below(above, {{above_key}}, c.epoch, case when has then c.xid end, place, c.seq, companies) b;
   end if;
 end $$;
 

@@ -85,11 +85,13 @@ const isGivenAfter = (at: string): string =>
 /** The rows of a stream below a record, at the place that `rows_below` was given. */
 function rowsOf(stream: StreamDef): string {
   const [first = ''] = stream.key
-  const ofRecord = `t.${identifier(first)} = rows_below.id::${columnType(stream, first)}`
+  const ofRecord = `t.${identifier(first)} = (rows_below.above_key ->> 'id')::${columnType(stream, first)}`
   const later = `select l.* from (select ${keyObject(stream.key, 't')} as key from mirror.${identifier(stream.name)} t where ${ofRecord}) t
       cross join lateral (select * from mirror.change_log l where l.key = t.key offset 0) l
-      where l.stream = ${literal(stream.name)} and ${isGivenAfter('rows_below')}
-        and (l.epoch = rows_below.epoch and l.xid = rows_below.xid) is not true`
+      where l.stream = ${literal(stream.name)} and case
+        when ${isGivenAfter('rows_below')} and (l.epoch = rows_below.epoch and l.xid = rows_below.xid) is not true then true
+        when l.epoch = rows_below.epoch and l.seq > rows_below.seq then (select o[2] = any(companies) or l.operation = 'delete' and o[1] = any(companies)
+          from mirror_log.owners(above, above_key, l.epoch, l.xid, l.xid, l.seq) o) is not true end`
   const names = stream.columns.map(({ name }) => name)
   return `select ${literal(stream.name)}, ${keyObject(stream.key, 'r')}, to_jsonb(c) from ${rowsBefore(stream, later, { only: ofRecord })} r
       cross join lateral (select ${columnList(names, 'r')}) c`
@@ -108,7 +110,6 @@ export const companyLogFunctions: RepeatableStep = {
   name: 'company-log-functions',
   sql: fillSql(companyLog, {
     ...{ above, present, below, diff: shownDiff, concerns, is_after_owners: isGivenAfter('owners') },
-    id: idBy('->>'),
     above_key: `jsonb_build_object('id', ${idBy('->')})`,
     former: asNumber(former('l')),
     says_former: saysFormer('l'),

@@ -105,7 +105,7 @@ const servedTables = streams
 
 /** What functions for partners call as their owner. */
 const ownFunctions = `mirror_log.owners(text, jsonb, bigint, xid8, xid8, bigint), mirror_log.was_owned(text, jsonb),
-      mirror_log.shown(mirror.change_log, xid8, bigint[]), mirror_log.rows_below(text, text, bigint, xid8, xid8, bigint),
+      mirror_log.shown(mirror.change_log, xid8, bigint[]), mirror_log.rows_below(text, jsonb, bigint, xid8, xid8, bigint, bigint[]),
       mirror_log.read_companies(text, int, bigint[]), mirror_log.changes_of(text, jsonb),
       mirror.check_moment(timestamptz), mirror.own_consumer(text), mirror.following_consumer(text),
       mirror.register_consumer(text), mirror.given_position(text), mirror.mark_lost_consumers()`
