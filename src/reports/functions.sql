@@ -43,6 +43,17 @@ language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$ select {{today}} $$;
 comment on function report.today() is 'Returns the current day in TIME_ZONE.';
 
+create or replace function report.assert_days(from_day date, to_day date) returns boolean
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$ begin
+  if from_day <= to_day then
+    return true;
+  end if;
+  raise exception 'The days are % to %.', coalesce(from_day::text, 'null'), coalesce(to_day::text, 'null')
+    using errcode = '22023', hint = 'Name the first day, then the last, which is included.';
+end $$;
+comment on function report.assert_days(date, date) is 'Refuses days of which the last is before the first, or one is null.';
+
 create or replace function report.is_block_of_rental(payload jsonb) returns boolean
 language sql immutable parallel safe
 return payload ?| array['rental', 'rentalId', 'rental_id'] or jsonb_path_exists(payload,

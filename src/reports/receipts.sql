@@ -75,7 +75,7 @@ cross join lateral (
   from (values (b.before, -1), (c.after, 1)) t (state, sign) where (t.state ->> 'live')::boolean
   group by 1, 2, 3 having coalesce(sum(t.sign * (t.state ->> 'price')::numeric), 0) <> 0 or not live.before
 ) n
-where c.changed_at >= s.begins and c.changed_at < s.ends
+where report.assert_days($1, $2) and c.changed_at >= s.begins and c.changed_at < s.ends
   and (company_access.visible() is null or (c.after ->> 'company_id')::bigint = any (company_access.visible()))
 order by c.changed_at, c.seq, c.rental_id, c.id, n.amount
 $$;

@@ -119,7 +119,7 @@ const keyViews = streams.flatMap(({ name, companyColumn }) => (companyColumn ? `
 
 /** What policies and views of every role call, and the owner's own work. */
 const publicFunctions = `mirror.same_content(jsonb, jsonb), mirror.unordered(jsonb), mirror.waiting_since(text),
-      mirror_log.first_diff(text, jsonb, bigint, jsonb), mirror_log.company_changes(), report.blocks(), report.calendar(date, date), report.close(text, bigint),
+      mirror_log.first_diff(text, jsonb, bigint, jsonb), mirror_log.company_changes(), report.assert_days(date, date), report.blocks(), report.calendar(date, date), report.close(text, bigint),
       report.remove_close(text), report.since_close(text, text), report.close_totals(text), report.receipts(date, date), report.currencies_of(bigint),
       report.currency_code(jsonb), report.is_block_of_rental(jsonb), report.paid_in_lines(bigint), report.rentals_as_of(timestamptz),
       report.status_word(text), report.today(),

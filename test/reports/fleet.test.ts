@@ -124,6 +124,18 @@ describe('report.calendar', () => {
     expect(rows.map(({ line }) => line)).toEqual(['2052-12-30 false', '2052-12-31 true', '2053-01-01 ?'])
   })
 
+  it('refuses days that are reversed or missing', async () => {
+    for (const [from, to] of [
+      ['2052-02-29', '2052-02-28'],
+      [null, '2052-02-28'],
+      [null, null],
+    ])
+      await expect(reports.rows('select * from report.calendar($1, $2)', [from, to])).rejects.toMatchObject({
+        code: '22023',
+        message: `The days are ${from} to ${to}.`,
+      })
+  })
+
   it('shows one day when one is asked for', async () => {
     expect(
       await reports.rows(

@@ -181,6 +181,19 @@ describe('a payment line', () => {
     expect(await receipts(dayOf(2))).toEqual([])
   })
 
+  it('refuses days that are reversed or missing, also where there is nothing', async () => {
+    for (const [from, to] of [
+      [dayOf(1), dayOf(0)],
+      [dayOf(1), null],
+      [null, dayOf(1)],
+    ])
+      await expect(mirror.all('select * from report.receipts($1, $2)', [from, to])).rejects.toMatchObject({
+        code: '22023',
+        message: `The days are ${from} to ${to}.`,
+        hint: 'Name the first day, then the last, which is included.',
+      })
+  })
+
   it('is of the day in TIME_ZONE', async () => {
     await showOn(0, { 1: rental(1, 100) })
     await mirror.all(`update sync.settings set time_zone = 'Pacific/Auckland'`)
