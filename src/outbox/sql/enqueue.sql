@@ -7,6 +7,7 @@ as $$
 declare
   given text;
 begin
+  if options = '{}' then return; end if;
   for given in select jsonb_object_keys(options) loop
     if given not in ('reference', 'expires_at', 'on_conflict', 'base') then
       perform outbox.refuse(format('%s: options.%s is unknown; allowed: reference, expires_at, on_conflict, base.', operation, left(given, 100)));

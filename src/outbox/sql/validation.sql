@@ -36,14 +36,15 @@ create or replace function outbox.with_numbers(specs jsonb, value jsonb) returns
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return case when jsonb_typeof(value) <> 'object' or value::text !~ '"-?[0-9]' then value else coalesce((
+  if jsonb_typeof(value) <> 'object' or value::text !~ '"-?[0-9]' then return value; end if; -- apart: the rest starts a query
+  return coalesce((
     select jsonb_object_agg(given.key, case
         when jsonb_typeof(given.value) = 'object' then
           outbox.with_numbers(coalesce(spec->'members', '[]') || '[{"name": "change", "type": "integer"}]', given.value)
         when jsonb_typeof(given.value) = 'string' and spec->>'type' in ('integer', 'number')
           and given.value #>> '{}' ~ '^-?[0-9]{1,200}([.][0-9]{1,200})?$' then to_jsonb((given.value #>> '{}')::numeric)
         else given.value end)
-    from jsonb_each(value) as given left join jsonb_array_elements(specs) as list (spec) on spec->>'name' = given.key), '{}') end;
+    from jsonb_each(value) as given left join jsonb_array_elements(specs) as list (spec) on spec->>'name' = given.key), '{}');
 end $$;
 comment on function outbox.with_numbers(jsonb, jsonb) is
   'Returns fields with texts of digits as numbers where numbers are expected, so that both are the same change of the same record.';
@@ -149,16 +150,21 @@ create or replace function outbox.check_members(place text, specs jsonb, value j
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
-  given text;
+  last constant int := jsonb_array_length(specs) - 1;
+  unknown jsonb := value;
   spec jsonb;
   referred bigint[] := array[]::bigint[];
 begin
-  for given in select jsonb_object_keys(value) loop
-    if not specs @> jsonb_build_array(jsonb_build_object('name', given)) then
-      perform outbox.refuse(format('%s.%s cannot be written; allowed: %s.', place, left(given, 100), outbox.names(specs)));
-    end if;
+  -- Counted through, because a loop over a query costs 5 us, and nearly all changes name two or three fields.
+  for i in 0 .. last loop
+    unknown := unknown - (specs->i->>'name');
   end loop;
-  for spec in select list.spec from jsonb_array_elements(specs) as list (spec) loop
+  if unknown <> '{}' then
+    perform outbox.refuse(format('%s.%s cannot be written; allowed: %s.', place, left(given, 100), outbox.names(specs)))
+      from jsonb_object_keys(unknown) as list (given) limit 1;
+  end if;
+  for i in 0 .. last loop
+    spec := specs->i;
     if value ? (spec->>'name') then
       referred := referred || outbox.check_value(place || '.' || (spec->>'name'), spec, value->(spec->>'name'));
     elsif coalesce((spec->>'required')::boolean, false) then
