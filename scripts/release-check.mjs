@@ -65,11 +65,14 @@ function lint(program, args) {
   if (status !== 0) faults.push(`${program} has found problems.`)
 }
 
-/** Of each package that is installed with ours. Those for other platforms are in the lock file only. */
+/** Of each package that is in the bundle, or installed with ours. Those for other platforms are in the lock file only. */
 function checkDependencies() {
   const { engines } = readJson('package.json')
   const oldest = semver.minVersion(engines.node)
-  const locked = Object.entries(readJson('package-lock.json').packages).filter(([path, { dev }]) => path !== '' && !dev)
+  const inlined = new Set(readFileSync('dist/licenses.txt', 'utf8').match(/^\S+ \d+\.\d+\.\d+(?=, \S+$)/gm))
+  const isOurs = ([path, { dev, version }]) =>
+    path !== '' && (!dev || inlined.has(`${path.replace(/^.*node_modules\//, '')} ${version}`))
+  const locked = Object.entries(readJson('package-lock.json').packages).filter(isOurs)
   const counts = {}
   for (const [path, { version, license: stated, engines: wanted }] of locked) {
     // The package of msgpackr-extract for a platform names no license; it is built from the same sources.
