@@ -1,29 +1,21 @@
 -- The change log as a role restricted to companies may read it; company-log.ts explains how. Run by every migrate. All but the
 -- last is for the owner alone: a caller with companies of its own choice would read the log of others.
 
--- The company of a record just after an entry: as the feed gives it, and as it was when the entry was committed. These differ where a
--- change of the company was written before the entry and is given after it, because transactions overlapped, or is of the same
--- transaction. Last, the company before that transaction. `place` is the transaction id by which the entry is given: 0 in former epochs, all of which is given as it was written.
+-- The company of a record just after an entry, which is what the next change of it says that it was before, or the row: as the feed
+-- gives it, and as it was when the entry was committed. These differ where a change of the company was written before the entry and
+-- is given after it, because transactions overlapped, or is of the same transaction. Then the company before that transaction, and
+-- last, where a change of the company was written after the entry and is given before it, the number of that. `place` is the
+-- transaction id by which the entry is given: 0 in former epochs, all of which is given as it was written.
 create or replace function mirror_log.owners(stream text, key jsonb, epoch bigint, xid xid8, place xid8, seq bigint) returns bigint[]
   language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
-declare
-  companies bigint[];
-  seqs bigint[];
-  given bigint;
-  committed bigint;
-  started bigint;
 begin
-  select array_agg(f.company order by f.seq), array_agg(f.seq order by f.seq), min(f.seq) filter (where f.is_after),
-      max(f.seq) filter (where f.is_after and (f.seq < owners.seq or f.is_same)), min(f.seq) filter (where f.is_same)
-    into companies, seqs, given, committed, started
+  return (select array[(array_agg(f.company order by f.seq) filter (where f.is_after))[1],
+      (array_agg(f.company order by f.seq) filter (where f.is_after and f.seq > owners.seq and not f.is_same))[1],
+      (array_agg(f.company order by f.seq) filter (where f.is_after or f.is_same))[1], max(f.seq) filter (where f.seq > owners.seq and not f.is_after)]
     from (select l.seq, {{former}} as company, {{is_after_owners}} as is_after, l.epoch = owners.epoch and l.xid = owners.xid as is_same
       from (select * from mirror.change_log l where l.key = owners.key offset 0) l
-      where l.stream = owners.stream and {{says_former}}) f;
-  -- What the next entry says that it was before, and after the last one the row.
-  companies := companies || case owners.stream {{present}} end;
-  given := coalesce(array_position(seqs, given), cardinality(companies));
-  return array[companies[given], companies[coalesce(array_position(seqs, committed) + 1, given)],
-    companies[coalesce(array_position(seqs, started), given)]];
+      where l.stream = owners.stream and {{says_former}}
+      union all select 9223372036854775807, case owners.stream {{present}} end, true, false) f);
 end $$;
 
 -- The rows below a record that these companies have just after a place of the feed; with `xid`, after this transaction. They do not
@@ -36,7 +28,8 @@ begin
 end $$;
 
 -- What an entry at a place of the feed is to a role that sees these companies: nothing, itself, or, where a record comes to them or
--- leaves them, an insert of all that it holds by then, or a deletion, and the same of every row below it.
+-- leaves them, an insert of all that it holds by then, or a deletion, and the same of every row below it. What was written below it
+-- before it came and is given after comes itself, the last of each row, as the insert of that row: what it was before is of others.
 create or replace function mirror_log.shown(c mirror.change_log, place xid8, companies bigint[])
   returns table (stream text, key jsonb, operation text, diff jsonb)
   language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off set timezone = 'UTC' as $$
@@ -53,8 +46,11 @@ begin
     -- A deletion holds no values. What came in the same transaction comes with all that this wrote.
     comes := above = c.stream and {{says_former_of_entry}};
     has := case when c.operation = 'delete' then coalesce(owners[1] = any(companies), false)
-      when comes then owners[1:2] <@ companies else owners <@ companies end;
-    had := case when comes then coalesce({{former_of_entry}} = any(companies), false) else has end;
+      when comes then owners[1:2] <@ companies
+      else owners[1:3] <@ companies and not exists (select from (select * from mirror.change_log l where l.key = c.key offset 0) l
+        where l.stream = c.stream and l.seq > c.seq and l.seq < owners[4]) end;
+    had := case when comes then coalesce({{former_of_entry}} = any(companies), false)
+      else has and (owners[4] is null or c.operation = 'delete') end;
   end if;
   stream := c.stream;
   key := c.key;
@@ -74,11 +70,13 @@ begin
     diff := {{diff}};
     return next;
   end if;
-  if had <> has then
+  if had <> has and comes then
     return query select b.stream, b.key, case when has then 'insert' else 'delete' end, case when has then
         (select jsonb_object_agg(v.name, jsonb_build_array(null, v.value)) from jsonb_each(b.record) v (name, value) where v.value <> 'null')
         else deletion end
-      from mirror_log.rows_below(above, {{above_key}}, c.epoch, case when has then c.xid end, place, c.seq, companies) b;
+      from mirror_log.rows_below(above, {{above_key}}, c.epoch, case when has then c.xid end, place, c.seq, companies) b
+      where not (has and exists (select from (select * from mirror.change_log l where l.key = b.key offset 0) l
+        where l.stream = b.stream and l.seq < c.seq and l.epoch = c.epoch and l.xid > place and place <> '0'));
   end if;
 end $$;
 
@@ -158,7 +156,7 @@ declare
   companies constant bigint[] := company_access.visible();
 begin
   return companies is null or coalesce((select case when {{above}} is null then true
-      else mirror_log.owners({{above}}, {{above_key}}, 0, '0', '0', 0) <@ companies end
+      else (mirror_log.owners({{above}}, {{above_key}}, 0, '0', '0', 0))[1] = any(companies) end
     from (select was_owned.stream, was_owned.key) c
     where not exists (select from (select * from mirror.change_log l where l.key = c.key offset 0) l where l.stream = c.stream)), false);
 end $$;
