@@ -18,10 +18,11 @@ begin
 end $$;
 
 -- What an entry alone has: a copy, or a server that lost its last commits, gives transaction ids and numbers out once more. Its
--- body is parsed here: it needs no search path.
+-- body is parsed here: it needs no search path. All of it is immutable, or it would not be inlined, and take ten times as long.
 create or replace function mirror.cursor_mark(seq bigint, xid xid8, changed_at timestamptz, key jsonb) returns text
   language sql immutable
-  return to_hex(hashtextextended(seq || ' ' || xid::text || ' ' || extract(epoch from changed_at) || ' ' || key::text, 0));
+  return to_hex(hashtextextended(seq::text || ' ' || xid::text || ' ' || extract(epoch from changed_at at time zone 'UTC')::text || ' '
+    || key::text, 0));
 
 -- Epoch, transaction, number and mark of a cursor. Those of former releases have no mark, nor has the place of a consumer.
 create or replace function mirror.cursor_parts(cursor_text text) returns text[]
