@@ -19,9 +19,12 @@ const unrestricted = '(select company_access.unrestricted_role()) is not null'
 const linesRead = `${unrestricted} or stream = 'rental_payments'
   and exists (select from company_access.visible_rentals v where v.key::text = records.key)`
 
-/** A row that names its company. */
+/**
+ * A row that names its company. One look-up serves both: `= any (null)` is null, for an unrestricted role. A row without a company
+ * takes an id that no company has, so that it is not null for the others. Asked as `is not null`, as `unrestricted_role` is.
+ */
 const ofCompany = (column: string): string =>
-  `${identifier(column)} = any ((select company_access.visible())::bigint[]) or ${unrestricted}`
+  `nullif(coalesce(coalesce(${identifier(column)}, ${literal('-9223372036854775808')}) = any ((select company_access.visible())::bigint[]), true), false) is not null`
 
 /**
  * SQL: whether the caller may see a row; null: rows of this stream belong to no company. Rows below a record are
@@ -30,10 +33,7 @@ const ofCompany = (column: string): string =>
 function condition(stream: StreamDef): string | null {
   const told = companyStreamOf(stream)
   if (told === undefined) return null
-  if (told === stream)
-    // What comes second is asked only about rows of other companies: for a restricted role that reads one of its records, the
-    // companies are looked up once.
-    return ofCompany(stream.companyColumn ?? '')
+  if (told === stream) return ofCompany(stream.companyColumn ?? '')
   const below = `exists (select from company_access.visible_${told.name} v where v.key = ${identifier(stream.key[0] ?? '')})`
   return `${unrestricted} or ${below}`
 }

@@ -10,34 +10,41 @@ create or replace function company_access.of_role(role_id oid) returns bigint[]
   language plpgsql stable parallel safe set search_path = pg_catalog, pg_temp as $$
 declare
   become constant text := case when current_setting('server_version_num')::int >= 160000 then 'set' else 'member' end;
-  here text;
+  roles oid[] := array[role_id];
+  found record;
   companies bigint[];
-  refused name;
 begin
-  -- Usually nothing is restricted: memberships are followed only where something is.
-  if not company_access.restricts() or (select r.rolsuper or r.rolbypassrls or pg_has_role(r.oid, current_user, 'usage')
-      from pg_roles r where r.oid = role_id) is distinct from false then
-    return null;
+  -- Asked for each read: in order of what it costs, and nothing that this role does not need.
+  if pg_has_role(role_id, current_user, 'usage') then return null; end if;
+  if exists (select from company_access.grants) then
+    with recursive memberships (role) as (
+      select role_id union select m.roleid from memberships s join pg_auth_members m on m.member = s.role
+        where not exists (select from sync.access_tokens t join sync.partners p on p.partner = t.role
+          where p.role = m.roleid and p.cluster = company_access.cluster())
+    )
+    select array_agg(s.role) into roles from memberships s
+      where s.role = role_id or pg_has_role(role_id, s.role, 'usage') or pg_has_role(role_id, s.role, become);
   end if;
-  here := company_access.cluster();
-  with recursive memberships (role) as (
-    select role_id union select m.roleid from memberships s join pg_auth_members m on m.member = s.role
-      where not exists (select from sync.access_tokens t join sync.partners p on p.partner = t.role
-        where p.role = m.roleid and p.cluster = here)
-  )
-  select array_agg(distinct of_grant.company), min(case when l.oid is null then p.name end) into companies, refused
-  from memberships s join pg_roles m on m.oid = s.role join sync.partners p on p.role = m.oid or p.name = m.rolname
-    left join pg_roles l on l.oid = p.role and p.cluster = here
-    cross join lateral (select g.companies from company_access.grants g where g.role = p.partner
-      union all select t.companies from sync.access_tokens t where t.role = p.partner and s.role = role_id) restriction
-    cross join unnest(restriction.companies) of_grant (company)
-  where (l.oid = m.oid or l.oid is null and p.name = m.rolname)
-    and (s.role = role_id or pg_has_role(role_id, s.role, 'usage') or pg_has_role(role_id, s.role, become));
-  if refused is not null then
-    raise exception 'Role % is refused: it is, or is a member of, a role with the name of role %, which was restricted to companies and is gone.',
-      quote_ident(pg_get_userbyid(role_id)), quote_ident(refused) using errcode = '42501',
-      hint = format('An operator restricts the present role with boat-mirror access grant %1$s, or lifts the restriction with boat-mirror access revoke %1$s.', refused);
-  end if;
+  for found in
+    select p.name, p.role, p.cluster, m.role as member_of, pg_get_userbyid(m.role) = p.name as same_name, restriction.companies
+    from unnest(roles) m (role) join sync.partners p on p.role = m.role or p.name = pg_get_userbyid(m.role)
+      cross join lateral (select g.companies from company_access.grants g where g.role = p.partner
+        union all select t.companies from sync.access_tokens t
+          where t.role = p.partner and m.role = role_id and t.companies is not null) restriction
+  loop
+    if (select r.rolbypassrls from pg_roles r where r.oid = role_id) then return null; end if;
+    if found.cluster = company_access.cluster() and (found.role = role_id or exists (select from pg_roles r where r.oid = found.role)) then
+      continue when found.role <> found.member_of;
+    elsif found.same_name then
+      raise exception 'Role % is refused: it is, or is a member of, a role with the name of role %, which was restricted to companies and is gone.',
+        quote_ident(pg_get_userbyid(role_id)), quote_ident(found.name) using errcode = '42501',
+        hint = format('An operator restricts the present role with boat-mirror access grant %1$s, or lifts the restriction with boat-mirror access revoke %1$s.', found.name);
+    else
+      continue;
+    end if;
+    companies := companies || found.companies;
+  end loop;
+  if cardinality(companies) > 1 then companies := array(select c from unnest(companies) c group by c order by c); end if;
   return companies;
 end $$;
 
