@@ -283,6 +283,7 @@ describe('each function of a restricted role', () => {
       'mirror.same_content',
       'mirror.unordered',
       'mirror.whole_diff',
+      'report.assert_days',
       'report.currency_code',
       'report.status_word',
       'report.is_block_of_rental',
