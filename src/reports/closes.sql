@@ -37,18 +37,20 @@ create or replace function report.close(name text, company bigint default null) 
 declare
   companies constant bigint[] := company_access.visible();
   of_company constant bigint := coalesce(company, case when cardinality(companies) = 1 then companies[1] end);
-  new_id bigint;
 begin
   perform sync.assert_may_close(of_company);
-  insert into sync.closes (name, company_id) values ($1, of_company) on conflict do nothing returning id into new_id;
-  if new_id is not null then
+  if not exists (select from sync.closes c where c.name = $1) then
     if not exists (select from mirror.companies c where c.id = of_company union all select from mirror.rentals r where r.company_id = of_company)
       and of_company is not null then
       raise exception 'There is no company % in the mirror.', of_company using errcode = 'P0002', hint = 'report.fleet names the companies.';
     end if;
+    -- All rows are computed and sorted before the first is written: who writes holds the feed back.
+    with made as (insert into sync.closes (name, company_id) values ($1, of_company) on conflict do nothing returning id)
     insert into sync.closed_rentals (close_id, {{columns}})
-      select new_id, {{present}};
-  elsif (select c.company_id from sync.closes c where c.name = $1) is distinct from of_company then
+      select m.id, k.* from (select {{present}} order by r.takes_place, r.rental_id) k
+        cross join lateral (select id from made where k.rental_id is not null offset 0) m;
+  end if;
+  if (select c.company_id from sync.closes c where c.name = $1) is distinct from of_company then
     raise exception 'There is a close % of another company.', quote_literal(left($1, 100))
       using errcode = '22023', hint = 'Choose another name, such as one with the company in it.';
   end if;
