@@ -47,10 +47,10 @@ export default defineConfig(({ mode }) => {
       env: { COLUMNS: '' },
       globalSetup: ['test/helpers/global-setup.ts'],
       // Tells stuck from slow, also where thirty processes want one processor; a test that needs longer says so, and why.
-      testTimeout: 120_000,
-      hookTimeout: 120_000,
+      testTimeout: 600_000,
+      hookTimeout: 600_000,
       // What a test waits for comes, or never does.
-      expect: { poll: { timeout: 60_000 } },
+      expect: { poll: { timeout: 120_000 } },
       // More than processors: most tests wait for others most of the time.
       maxWorkers: 4,
       // Loading what most files share, once for each of them, took a third of the time. Files leave nothing behind.

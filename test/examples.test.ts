@@ -35,9 +35,7 @@ it('the consumer prints each change once, also after it was killed', async () =>
   await write(2)
   await mirror.all('notify boat_mirror_changes')
   expect(await first.nextLine()).toBe('insert harbours {"id":2}')
-  await expect
-    .poll(() => mirror.all(`select from sync.consumers where name = 'node' and behind = '0'`), { timeout: 20_000 })
-    .toHaveLength(1)
+  await expect.poll(() => mirror.all(`select from sync.consumers where name = 'node' and behind = '0'`)).toHaveLength(1)
   await first.end('SIGKILL')
   await write(3)
   const second = consume()

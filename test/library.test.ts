@@ -85,7 +85,7 @@ describe('the package', () => {
     await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
     await installOurselves(folder)
     await linkPackages(folder, [...Object.keys(project.dependencies), '@types/node'])
-  }, 60_000)
+  })
   afterAll(async () => {
     await database[Symbol.asyncDispose]()
     await rm(folder, { recursive: true, force: true })
@@ -177,73 +177,65 @@ describe('the package', () => {
   )
 
   // Not with `npm test`: a minute, most of it the compiler.
-  it.skipIf(isQuick)(
-    'runs the program of docs/library.md, and the compiler knows its types',
-    async () => {
-      const [, program] = /^```ts\n(import .*?)^```/ms.exec(await readFile('docs/library.md', 'utf8')) ?? []
-      await writeFile(join(folder, 'program.ts'), String(program))
-      await writeFile(join(folder, 'types.ts'), typesSeen)
-      await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
-      await execute('node_modules/.bin/tsc', ['-p', folder]).catch((error) => expect.fail(error.stdout))
-      const { stdout, stderr } = await node('program.js')
-      expect(stderr).toBe('')
-      const [done, pushed, ...given] = stdout.trimEnd().split('\n')
-      expect([done, pushed]).toEqual(['true', "[ 'done' ]"])
+  it.skipIf(isQuick)('runs the program of docs/library.md, and the compiler knows its types', async () => {
+    const [, program] = /^```ts\n(import .*?)^```/ms.exec(await readFile('docs/library.md', 'utf8')) ?? []
+    await writeFile(join(folder, 'program.ts'), String(program))
+    await writeFile(join(folder, 'types.ts'), typesSeen)
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+    await execute('node_modules/.bin/tsc', ['-p', folder]).catch((error) => expect.fail(error.stdout))
+    const { stdout, stderr } = await node('program.js')
+    expect(stderr).toBe('')
+    const [done, pushed, ...given] = stdout.trimEnd().split('\n')
+    expect([done, pushed]).toEqual(['true', "[ 'done' ]"])
 
-      const db = kyselyOn(database.pool)
-      const left = async (consumer: string): Promise<number> =>
-        (await database.pool.query('select * from mirror.next_changes($1)', [consumer])).rows.length
-      const log = `select operation || ' { id: ' || (key->>'id') || ' }' as told from mirror.change_log where stream = 'rentals' order by seq`
-      // The feed ends before what was written while other transactions of the server run, of whatever database.
-      await vi.waitFor(async () => {
-        const rest = changes(db, { consumer: 'ledger', streams: ['rentals'] })
-        for await (const { operation, key, cursor } of rest) {
-          given.push(`${operation} { id: ${key.id} }`)
-          await rest.ack(cursor)
-        }
-        expect(await left('ledger'), 'acknowledged').toBe(0)
-        expect(given).toHaveLength((await database.pool.query(log)).rows.length)
-      }, 60_000)
-      expect(given).toEqual((await database.pool.query<{ told: string }>(log)).rows.map(({ told }) => told))
-      expect(given.at(0)).toMatch(/^insert /)
-      expect(given.at(-1)).toMatch(/^update /)
-      for await (const change of changes(db, { consumer: 'quiet', streams: ['users'] }))
-        expect(change.stream).toBe('users')
-      expect(await left('quiet'), 'what it left out is done with, what it was given is not').toBeGreaterThan(0)
-      for await (const _ of changes(db, { from: 'now' })) expect.fail('there is nothing after the end')
-    },
-    90_000,
-  )
+    const db = kyselyOn(database.pool)
+    const left = async (consumer: string): Promise<number> =>
+      (await database.pool.query('select * from mirror.next_changes($1)', [consumer])).rows.length
+    const log = `select operation || ' { id: ' || (key->>'id') || ' }' as told from mirror.change_log where stream = 'rentals' order by seq`
+    // The feed ends before what was written while other transactions of the server run, of whatever database.
+    await vi.waitFor(async () => {
+      const rest = changes(db, { consumer: 'ledger', streams: ['rentals'] })
+      for await (const { operation, key, cursor } of rest) {
+        given.push(`${operation} { id: ${key.id} }`)
+        await rest.ack(cursor)
+      }
+      expect(await left('ledger'), 'acknowledged').toBe(0)
+      expect(given).toHaveLength((await database.pool.query(log)).rows.length)
+    }, 60_000)
+    expect(given).toEqual((await database.pool.query<{ told: string }>(log)).rows.map(({ told }) => told))
+    expect(given.at(0)).toMatch(/^insert /)
+    expect(given.at(-1)).toMatch(/^update /)
+    for await (const change of changes(db, { consumer: 'quiet', streams: ['users'] }))
+      expect(change.stream).toBe('users')
+    expect(await left('quiet'), 'what it left out is done with, what it was given is not').toBeGreaterThan(0)
+    for await (const _ of changes(db, { from: 'now' })) expect.fail('there is nothing after the end')
+  })
 
   // Not with `npm test`: the compiler once more, with the next Kysely.
-  it.skipIf(isQuick)(
-    'fits a Kysely of another version in the program, and serves it',
-    async () => {
-      await using own = await createTestDatabase()
-      const other = await mkdtemp(join(tmpdir(), 'boat-mirror-kysely-'))
-      const next = await mkdtemp(join(tmpdir(), 'boat-mirror-kysely-next-'))
-      try {
-        await writeFile(join(other, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
-        await installOurselves(other)
-        await linkPackages(other, [
-          ...Object.keys(project.dependencies).filter((name) => name !== 'kysely'),
-          '@types/node',
-        ])
-        await linkPackages(join(other, 'node_modules/boat-mirror'), ['kysely'])
-        await installPackage('kysely', '0.29.9', next)
-        await symlink(join(next, 'node_modules/kysely'), join(other, 'node_modules/kysely'), 'dir')
-        await writeFile(join(other, 'program.ts'), otherKysely)
-        await writeFile(join(other, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
-        await execute('node_modules/.bin/tsc', ['-p', other]).catch((error) => expect.fail(error.stdout))
-        const env = { DATABASE_URL: own.url }
-        const { stdout } = await execute(process.execPath, ['program.js'], { cwd: other, env })
-        expect(stdout).toMatch(/^queued \d+\ngiven \d+\nacknowledged\n$/)
-      } finally {
-        for (const folder of [other, next]) await rm(folder, { recursive: true, force: true })
-      }
-    },
-    60_000,
-  )
+  it.skipIf(isQuick)('fits a Kysely of another version in the program, and serves it', async () => {
+    await using own = await createTestDatabase()
+    const other = await mkdtemp(join(tmpdir(), 'boat-mirror-kysely-'))
+    const next = await mkdtemp(join(tmpdir(), 'boat-mirror-kysely-next-'))
+    try {
+      await writeFile(join(other, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
+      await installOurselves(other)
+      await linkPackages(other, [
+        ...Object.keys(project.dependencies).filter((name) => name !== 'kysely'),
+        '@types/node',
+      ])
+      await linkPackages(join(other, 'node_modules/boat-mirror'), ['kysely'])
+      await installPackage('kysely', '0.29.9', next)
+      await symlink(join(next, 'node_modules/kysely'), join(other, 'node_modules/kysely'), 'dir')
+      await writeFile(join(other, 'program.ts'), otherKysely)
+      await writeFile(join(other, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+      await execute('node_modules/.bin/tsc', ['-p', other]).catch((error) => expect.fail(error.stdout))
+      const env = { DATABASE_URL: own.url }
+      const { stdout } = await execute(process.execPath, ['program.js'], { cwd: other, env })
+      expect(stdout).toMatch(/^queued \d+\ngiven \d+\nacknowledged\n$/)
+    } finally {
+      for (const folder of [other, next]) await rm(folder, { recursive: true, force: true })
+    }
+  })
 
   it('runs a worker, which serves its pages', async () => {
     const main = 'node_modules/boat-mirror/dist/src/cli/main.js'

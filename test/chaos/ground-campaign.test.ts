@@ -57,7 +57,7 @@ beforeAll(async () => {
   await migrate(withDatabase(own.url, 'ground_template'))
   await migrateQueue(withDatabase(own.url, 'ground_template'), log)
   program = await buildProgram('test/chaos/push-process.ts')
-}, 240_000)
+})
 afterAll(async () => {
   report('ground', [
     '| the database | runs | done | unknown | canceled, expired | other | violations |',
@@ -179,61 +179,57 @@ function judge(
 
 const answers = ['dropAfterEffect', 'errorAfterEffect', 'hangAfterEffect', 'hang', 'reset'] as const
 
-it.each(Array.from({ length: runs }, (_, run) => run))(
-  'run %i: once, in order, done only if it was',
-  { timeout: 240_000 },
-  async (run) => {
-    const random = ((state) => () => {
-      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-      return state / 2 ** 32
-    })(run + 1)
-    const ground = grounds[run % grounds.length] ?? 'stays'
-    const [name, backup] = [`ground_${run}`, join(inject('runFolder'), 'ground-backup')]
-    await admin(`create database ${name} template ground_template`)
-    const url = withDatabase(own.url, name)
-    const rig = await createRig({ databaseUrl: url, ...limits, settings: limits, sandbox: { size: 30, seed: run } })
-    try {
-      const planner = new Planner(rig.sandbox)
-      const rentals = Array.from({ length: 4 }, () => planner.rental())
-      for (const stream of ['rentals', 'rental_payments']) await mirrorAll(rig, stream)
-      await admin(
-        `insert into sync.runs (stream, trigger, status, finished_at) values ('rentals', 'sync', 'done', clock_timestamp())`,
-        url,
-      )
-      await queueAll(rig, rentals)
-      await admin('select outbox.notice_history()', url)
-      await admin('begin; set local synchronous_commit = on; select pg_current_xact_id(); commit', url)
-      for (const op of ['POST /v3/rentals/{rentalId}/payments', 'PUT /v3/rentals/{rentalId}'])
-        rig.sandbox.fault({ op, probability: 0.4, respond: answers[Math.floor(random() * answers.length)] ?? 'reset' })
-      if (ground === 'goes back') await backUp(backup)
-      if (ground.startsWith('is copied')) await copyDatabase(name)
-      const victim = await startPusher(url, rig.sandbox.url)
-      for (let kills = random() * 3; kills > 0; kills--) {
-        await sleep(200 + random() * 800)
-        await crash()
-      }
-      await sleep(random() * 1_500)
-      await victim.end('SIGKILL')
-      rig.sandbox.clearFaults()
-      const last = await endOn(ground, { rig, url, backup })
-      const { rows } = await admin('select operation, target, status from outbox.queue order by id', last)
-      const statuses: Record<string, number> = {}
-      for (const { status } of rows) statuses[status] = (statuses[status] ?? 0) + 1
-      const wrong = judge(rig, rentals, rows)
-      if (
-        (statuses.queued ?? 0) + (statuses.sending ?? 0) > 0 &&
-        statuses.unknown === undefined &&
-        statuses.conflict === undefined
-      )
-        wrong.push(`not everything has ended: ${JSON.stringify(statuses)}`)
-      outcomes.push({ run, ground, statuses, wrong })
-      expect(wrong).toEqual([])
-    } finally {
-      await rig[Symbol.asyncDispose]()
-      for (const each of [name, `${name}_copy`]) await admin(`drop database if exists ${each} with (force)`)
+it.each(Array.from({ length: runs }, (_, run) => run))('run %i: once, in order, done only if it was', async (run) => {
+  const random = ((state) => () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  })(run + 1)
+  const ground = grounds[run % grounds.length] ?? 'stays'
+  const [name, backup] = [`ground_${run}`, join(inject('runFolder'), 'ground-backup')]
+  await admin(`create database ${name} template ground_template`)
+  const url = withDatabase(own.url, name)
+  const rig = await createRig({ databaseUrl: url, ...limits, settings: limits, sandbox: { size: 30, seed: run } })
+  try {
+    const planner = new Planner(rig.sandbox)
+    const rentals = Array.from({ length: 4 }, () => planner.rental())
+    for (const stream of ['rentals', 'rental_payments']) await mirrorAll(rig, stream)
+    await admin(
+      `insert into sync.runs (stream, trigger, status, finished_at) values ('rentals', 'sync', 'done', clock_timestamp())`,
+      url,
+    )
+    await queueAll(rig, rentals)
+    await admin('select outbox.notice_history()', url)
+    await admin('begin; set local synchronous_commit = on; select pg_current_xact_id(); commit', url)
+    for (const op of ['POST /v3/rentals/{rentalId}/payments', 'PUT /v3/rentals/{rentalId}'])
+      rig.sandbox.fault({ op, probability: 0.4, respond: answers[Math.floor(random() * answers.length)] ?? 'reset' })
+    if (ground === 'goes back') await backUp(backup)
+    if (ground.startsWith('is copied')) await copyDatabase(name)
+    const victim = await startPusher(url, rig.sandbox.url)
+    for (let kills = random() * 3; kills > 0; kills--) {
+      await sleep(200 + random() * 800)
+      await crash()
     }
-  },
-)
+    await sleep(random() * 1_500)
+    await victim.end('SIGKILL')
+    rig.sandbox.clearFaults()
+    const last = await endOn(ground, { rig, url, backup })
+    const { rows } = await admin('select operation, target, status from outbox.queue order by id', last)
+    const statuses: Record<string, number> = {}
+    for (const { status } of rows) statuses[status] = (statuses[status] ?? 0) + 1
+    const wrong = judge(rig, rentals, rows)
+    if (
+      (statuses.queued ?? 0) + (statuses.sending ?? 0) > 0 &&
+      statuses.unknown === undefined &&
+      statuses.conflict === undefined
+    )
+      wrong.push(`not everything has ended: ${JSON.stringify(statuses)}`)
+    outcomes.push({ run, ground, statuses, wrong })
+    expect(wrong).toEqual([])
+  } finally {
+    await rig[Symbol.asyncDispose]()
+    for (const each of [name, `${name}_copy`]) await admin(`drop database if exists ${each} with (force)`)
+  }
+})
 
 async function copyDatabase(name: string): Promise<void> {
   await admin(`select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`)

@@ -60,7 +60,7 @@ beforeAll(async () => {
   }
   await migrateQueue(database.url, createLogger('silent'))
   program = await buildProgram('test/chaos/push-process.ts')
-}, 240_000)
+})
 
 let restarts = 0
 /** In turn as an administrator does it, and as a crash does. */

@@ -83,7 +83,7 @@ describe('a user and password in API_BASE_URL', () => {
       const written: string[] = []
       try {
         const worker = cli.start(['worker'])
-        await expect.poll(() => worker.text(), { timeout: 120_000 }).toContain('First sync done')
+        await expect.poll(() => worker.text()).toContain('First sync done')
         worker.process.kill('SIGTERM')
         const { stdout, stderr } = await worker.ended
         expect(stdout).toContain(`API       ${sandbox.url}\n`)
@@ -103,6 +103,5 @@ describe('a user and password in API_BASE_URL', () => {
       written.push(...rows.map(({ gate }) => gate))
       expect(written.join('\n')).not.toMatch(/harbour-master|gehe1m/)
     },
-    240_000,
   )
 })

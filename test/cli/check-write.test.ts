@@ -63,7 +63,7 @@ it('adds what it finds to .env, for its owner alone, and a second time nothing',
   expect(contradicted.code).toBe(3)
   expect(contradicted.stdout).toContain('API_PAGING has another value in the environment; detected: offset.')
   expect(await readFile(join(cli.folder, 'other.env'), 'utf8')).toMatch(/^API_PAGING=offset$/m)
-}, 240_000)
+})
 
 it('ends with 1 and writes nothing when nobody is let in, and with 2 without an address', async () => {
   const wrong = { API_BASE_URL: sandbox.url, API_TOKEN: 'wrong' }

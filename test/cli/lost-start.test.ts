@@ -48,7 +48,7 @@ const places = [
   'sync.requests',
 ] as const
 
-describe('a worker that is starting', { timeout: 300_000 }, () => {
+describe('a worker that is starting', () => {
   it('goes on when its sessions are cut at any moment, and when the database refuses connections', async () => {
     let holding = await hold(places[0])
     const worker = line.start(['worker'])

@@ -68,4 +68,4 @@ it('is said by commands that write, that look and that print the address; not wh
     expect(ended.stderr, command).not.toContain('geheim')
   }
   expect((await cli.run(['db'], { DATABASE_URL: own })).stderr).toBe('')
-}, 240_000)
+})

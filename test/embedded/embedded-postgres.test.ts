@@ -97,7 +97,7 @@ describe('an embedded database', () => {
     await expect
       .poll(async () => (await answers(url)) && (await pid()) !== first, { timeout: 120_000, interval: 100 })
       .toBe(true)
-  }, 150_000)
+  })
 
   it('is attached to a second time by the same process, and stops with the last close; closing twice is allowed', async () => {
     const first = await open()

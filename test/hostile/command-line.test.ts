@@ -115,4 +115,4 @@ it('a command line ends with 0, or with a code and a sentence of ours, whatever 
     `select count(*)::int as tables from information_schema.tables where table_schema in ('mirror', 'outbox', 'sync')`,
   )
   expect(rows[0].tables).toBeGreaterThan(50)
-}, 300_000)
+})

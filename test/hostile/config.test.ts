@@ -182,7 +182,7 @@ describe('settings', () => {
       settingsOf(4_000),
     )
     expect(Object.getOwnPropertyNames(Object.prototype).join()).toBe(plain)
-  }, 300_000)
+  })
 
   const refused: readonly (readonly [string, Readonly<Record<string, string>>, string, RegExp])[] = [
     [

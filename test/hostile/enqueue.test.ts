@@ -98,7 +98,7 @@ describe('outbox.enqueue', () => {
       expect(accepted).toBeGreaterThan(all.length / 10)
       expect(accepted).toBeLessThan((all.length * 9) / 10)
       expect((await client.query(shape)).rows).toEqual(before)
-    }, 300_000)
+    })
 })
 
 function wrongRefusal(call: Call | undefined, state: string, message: string | null): readonly string[] {

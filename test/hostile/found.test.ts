@@ -29,9 +29,6 @@ describe('a list', () => {
   // All attempts of a read, with their waits.
   it.skipIf(isQuick)(
     'is mirrored although one of the singles it is compared with is no JSON however often it is read',
-    {
-      timeout: 120_000,
-    },
     async () => {
       await using mirror = await openTestMirror({ size: 5 })
       mirror.sandbox.fault({ op: 'GET /v3/types/{typeId}', times: 5, respond: 'garbage' })

@@ -66,7 +66,7 @@ describe('hostile keys and reasons', () => {
     } finally {
       await client.end()
     }
-  }, 300_000)
+  })
 
   it('are looked up as they are: what was quarantined under a key is found under it', async () => {
     const keys = [...new Set(hostile())].filter((key) => key !== '' && key.length <= 400)
@@ -98,5 +98,5 @@ describe('hostile keys and reasons', () => {
       `select count(*)::int as tables from information_schema.tables where table_schema = 'mirror'`,
     )
     expect(rows[0].tables).toBeGreaterThan(30)
-  }, 300_000)
+  })
 })

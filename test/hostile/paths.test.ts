@@ -121,5 +121,5 @@ describe('accepted changes', () => {
         [...patterns.values()].some((pattern) => pattern.test(line)),
         line,
       ).toBe(true)
-  }, 300_000)
+  })
 })

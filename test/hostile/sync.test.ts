@@ -73,7 +73,7 @@ describe('a sync of garbage', () => {
         database = await createTestDatabase()
         api = await serveGarbage(examples, 1_000 * number)
         runs = await syncAll(database, api.url)
-      }, 300_000)
+      })
       afterAll(async () => {
         await api?.[Symbol.asyncDispose]()
         await database?.[Symbol.asyncDispose]()

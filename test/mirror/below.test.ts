@@ -274,9 +274,7 @@ describe('a record that comes back', () => {
 })
 
 // Hundreds of transactions wait for each other, and repeat what a deadlock would undo.
-it('writers below records, records that go and records that come never lock each other up', {
-  timeout: 120_000,
-}, async () => {
+it('writers below records, records that go and records that come never lock each other up', async () => {
   const ids = Array.from({ length: 12 }, (_, index) => index + 1)
   await mirror.write(rentals(0, ...ids))
   const shuffled = (seed: number): number[] =>

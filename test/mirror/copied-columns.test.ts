@@ -126,9 +126,7 @@ it("what an answer about a rental says of its boat's company gives way to what t
   expect(await companies()).toEqual({ 1: 8, 2: 7, 3: 8 })
 })
 
-it('the two agree after all orders in which boats and rentals are written at the same time, and nobody waits for ever', {
-  timeout: 60_000,
-}, async () => {
+it('the two agree after all orders in which boats and rentals are written at the same time, and nobody waits for ever', async () => {
   const ids = [1, 2, 3, 4, 5, 6]
   await mirror.write(rentals(0, ...ids))
   await mirror.write(boats(0, [boat('a', 1), boat('b', 1), boat('c', 1)]))
@@ -156,9 +154,7 @@ it('the two agree after all orders in which boats and rentals are written at the
   ).toEqual([])
 })
 
-it('after a boat was sold, a sync of the boats alone takes its rentals from those who see its old company', {
-  timeout: 60_000,
-}, async () => {
+it('after a boat was sold, a sync of the boats alone takes its rentals from those who see its old company', async () => {
   await using whole = await openTestMirror({ size: 12 })
   const { pool } = whole.app.database
   await whole.sync({ streams: ['resources', 'rental_resources'] })

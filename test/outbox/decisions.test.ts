@@ -156,9 +156,7 @@ const ofRun = (id: string): Subject => ({
 })
 
 describe('a plan', () => {
-  it('is decided at most once, whoever decides, how often, how late, and whatever changed meanwhile', {
-    timeout: 120_000,
-  }, async () => {
+  it('is decided at most once, whoever decides, how often, how late, and whatever changed meanwhile', async () => {
     const step = fc.record({
       /** Rarely another than the one that this run is about. */
       elsewhere: fc.constantFrom(0, 0, 0, 1),

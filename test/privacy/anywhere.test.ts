@@ -137,7 +137,7 @@ describe.each([
       'select count(*)::int as bad, count(distinct stream)::int as streams from sync.quarantine',
     )
     expect(rows[0].bad).toBeGreaterThan(0)
-  }, 300_000)
+  })
 })
 
 const hashed = { mode: 'hash', env: hash }
@@ -241,7 +241,7 @@ describe.each(modes)('erased, restored and erased again, with PERSONAL_DATA=$mod
     )
     erased = await createTestDatabase({ copyOf: known })
     await run(erased, 'privacy', 'erase', userId, '--crew')
-  }, 300_000)
+  })
   afterAll(() => erased?.[Symbol.asyncDispose]())
 
   /** The backup as it was before, with the later list of who is erased put back, by whatever way. */

@@ -256,7 +256,7 @@ beforeAll(async () => {
   }
   world = now()
   while ((await keepPace(mirror.app.database)) === 'again');
-}, 240_000)
+})
 
 afterAll(async () => {
   await mirror[Symbol.asyncDispose]()

@@ -77,9 +77,9 @@ it('is applied while an older program is about to write, and neither is ended by
           [what],
         )
       ).rowCount === 1
-    await expect.poll(() => waitsFor('%generation%'), { timeout: 100_000 }).toBe(true)
+    await expect.poll(() => waitsFor('%generation%')).toBe(true)
     const second = database.pool.query('begin; select from sync.privacy for share; commit')
-    await expect.poll(() => waitsFor('begin; select from sync.privacy%'), { timeout: 100_000 }).toBe(true)
+    await expect.poll(() => waitsFor('begin; select from sync.privacy%')).toBe(true)
     await writer.query('commit')
     await Promise.all([migrated, second])
   } finally {
@@ -103,7 +103,7 @@ it.skipIf(isQuick)('stops an older program that is running before it writes', as
     { [Symbol.asyncDispose]: () => mirror.close() },
   )
   const worker = cli.start(['worker'], { LOG_LEVEL: 'info' })
-  await expect.poll(() => worker.text(), { timeout: 100_000, interval: 100 }).toContain('Pages ')
+  await expect.poll(() => worker.text(), { interval: 100 }).toContain('Pages ')
   await asNewerProgram(() => migrate(database.url))
   const [user] = sandbox.truth({ only: ['users'] }).users ?? []
   const id = Number(user?.key.id)

@@ -223,7 +223,7 @@ beforeAll(async () => {
   }
   await client.query('rollback')
   client.release()
-}, 300_000)
+})
 afterAll(() => database[Symbol.asyncDispose]())
 
 /** The most that was taken within any window. */

@@ -26,9 +26,7 @@ it('shows twelve months as of the last day that was kept, in a plot and a table,
   )
   await client.query(`update sync.settings set pace_from = '2026-01-01', pace_until = '2026-05-05'`)
   await client.end()
-  await expect
-    .poll(section, { timeout: 20_000 })
-    .toContain('Dark: rentals on the books at the end of 2026-05-05; light: ')
+  await expect.poll(section).toContain('Dark: rentals on the books at the end of 2026-05-05; light: ')
   const shown = await section()
   expect(shown).toContain('on the same day a year before (estimated from when rentals were created).')
   expect(shown).toContain(

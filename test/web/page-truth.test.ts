@@ -270,9 +270,7 @@ describe('of a mirror that was read once', () => {
     // Sums are written every two seconds.
     const calls = mirror.sandbox.stats()
     await expect
-      .poll(async () => Number((await query<{ n: string }>('select sum(calls) as n from sync.traffic'))[0]?.n), {
-        timeout: 60_000,
-      })
+      .poll(async () => Number((await query<{ n: string }>('select sum(calls) as n from sync.traffic'))[0]?.n))
       .toBe(calls.total)
     const { text } = await look()
     expect(text).toContain(`Requests ${calls.total.toLocaleString('en-US')} calls`)

@@ -16,7 +16,7 @@ beforeAll(async () => {
   mirror = await openTestMirror({ size: 30 }, { CALENDAR_YEARS: '2' })
   await mirror.sync({ streams: [...readByCalendars, 'resources', 'rental_resources', 'resource_slots', 'users'] })
   app = serve()
-}, 240_000)
+})
 afterAll(async () => {
   for (const each of servers) await each.close()
   await mirror[Symbol.asyncDispose]()
