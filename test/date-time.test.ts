@@ -3,10 +3,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { dateTimeForSql, dayOf, instantOf } from '../src/date-time.ts'
-import { createTestDatabase, type TestDatabase } from './helpers/database.ts'
+import { createTestDatabase } from './helpers/database.ts'
 import { projectRoot } from './helpers/import-graph.ts'
+import { opened } from './helpers/opened.ts'
 
 const zone = 'Europe/Paris'
 
@@ -70,11 +71,7 @@ describe('the day of', () => {
 })
 
 describe('Postgres reads the same instant', () => {
-  let database: TestDatabase
-  beforeAll(async () => {
-    database = await createTestDatabase({ migrated: false })
-  })
-  afterAll(() => database[Symbol.asyncDispose]())
+  const database = opened(() => createTestDatabase({ migrated: false }))
 
   const digits = (min: number, max: number, length = 2) =>
     fc.integer({ min, max }).map((number) => String(number).padStart(length, '0'))

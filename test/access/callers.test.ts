@@ -8,10 +8,10 @@ import { type AccessSettings, createCallerOf } from '../../src/serve/access/acce
 import { createToken, revokeToken, type TokenRequest } from '../../src/serve/access/tokens.ts'
 import { type Answer, Refusal } from '../../src/serve/problem.ts'
 import type { Caller } from '../../src/serve/types.ts'
+import { opened } from '../helpers/opened.ts'
 import { openMirror } from '../helpers/rows.ts'
-import { shared } from '../helpers/shared.ts'
 
-const mirror = shared(openMirror)
+const mirror = opened(openMirror)
 afterAll(async () => {
   const { rows } = await mirror.db.pool.query<{ id: string }>(
     'select id from sync.access_tokens where revoked_at is null',

@@ -5,12 +5,12 @@
 import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
 import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
-import { shared } from '../helpers/shared.ts'
+import { opened } from '../helpers/opened.ts'
 import { openPartners } from './partners-rig.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 })
 
-const partners = shared(openPartners)
+const partners = opened(openPartners)
 
 const names = ['crm', 'sales', 'shop'] as const
 type Name = (typeof names)[number]

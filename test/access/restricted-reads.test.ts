@@ -9,8 +9,8 @@ import { applyWrites } from '../../src/mirror/writer.ts'
 import { companyPolicies } from '../../src/schema/company-policies.ts'
 import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
 import { insertNewRecords } from '../../src/sync/remembered/new-records.ts'
+import { opened } from '../helpers/opened.ts'
 import { openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
-import { shared } from '../helpers/shared.ts'
 
 const denied = '42501'
 
@@ -18,7 +18,7 @@ const denied = '42501'
 const mark = Math.random().toString(36).slice(2, 8)
 const [group, login, free] = [`group_${mark}`, `login_${mark}`, `free_${mark}`]
 
-const mirror = shared(openMirror)
+const mirror = opened(openMirror)
 beforeAll(async () => {
   await mirror.all(`create role ${group} nologin; create role ${login} nologin in role ${group}, boat_mirror_partner;
     create role ${free} nologin in role boat_mirror_partner`)

@@ -2,13 +2,13 @@
 
 import { beforeAll, describe, expect, it } from 'vitest'
 import { grantCompanies } from '../../src/serve/access/company-access.ts'
+import { opened } from '../helpers/opened.ts'
 import { asRole, stateOf } from '../helpers/roles.ts'
 import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
-import { shared } from '../helpers/shared.ts'
 
 const role = `shop_${Math.random().toString(36).slice(2, 8)}`
 
-const mirror = shared(openMirror)
+const mirror = opened(openMirror)
 beforeAll(async () => {
   await mirror.write({
     tables: [

@@ -1,7 +1,7 @@
 // API_QUOTA: what Postgres lends of it at any time, and after any worker dies.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { type Quota, quotaRule } from '../../src/api/admission/quota.ts'
 import { createRateLimiter, QuotaUsed } from '../../src/api/admission/rate-limit.ts'
 import type { Wish } from '../../src/api/admission/request-budget.ts'
@@ -9,8 +9,9 @@ import { createPostgresBudget, quotaValues } from '../../src/api/admission/reque
 import { sleep } from '../../src/clock.ts'
 import { parseQuota } from '../../src/settings.ts'
 import { buildProgram, startProgram } from '../helpers/child-program.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
 import { isQuick, runsOf } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { json, openApi, startServer } from './http-server.ts'
 import type { QuotaProcessOptions } from './quota-process.ts'
 
@@ -23,11 +24,7 @@ describe('the setting', () => {
   })
 })
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = opened(createTestDatabase)
 beforeEach(async () => {
   await database.pool.query(`truncate sync.request_counts; select setval('sync.details_paced_until', 1)`)
 })

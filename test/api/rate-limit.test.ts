@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterEach, describe, expect, inject, it } from 'vitest'
 import type { Priority } from '../../src/api/admission/priority-queue.ts'
 import { createRateLimiter, type Limiter } from '../../src/api/admission/rate-limit.ts'
 import { createPostgresBudget, createSharedBudget } from '../../src/api/admission/request-budget.ts'
@@ -11,8 +11,9 @@ import { type App, openApp } from '../../src/app.ts'
 import { sleep } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
 import { migrate } from '../../src/schema/migrate.ts'
-import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase, createTestPool } from '../helpers/database.ts'
 import { isQuick } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { json, startServer } from './http-server.ts'
 import { recordingLog } from './recording-log.ts'
 
@@ -39,11 +40,7 @@ function drawSince(start: number, limiter: Limiter, count: number, priority: Pri
   )
 }
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = opened(createTestDatabase)
 
 type Worker = ReturnType<typeof createRateLimiter>
 

@@ -1,19 +1,18 @@
 // The budget that all workers borrow from, in simulated time: how exact, how fair, and who goes first.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Priority } from '../../src/api/admission/priority-queue.ts'
 import { createRateLimiter, type Limiter } from '../../src/api/admission/rate-limit.ts'
 import { type RequestBudget, rule } from '../../src/api/admission/request-budget.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { openSimulatedBudget, type SimulatedBudget } from './simulated-budget.ts'
+import { opened } from '../helpers/opened.ts'
+import { openSimulatedBudget } from './simulated-budget.ts'
 
-let simulated: SimulatedBudget
+const simulated = opened(openSimulatedBudget)
 beforeAll(async () => {
-  simulated = await openSimulatedBudget()
   await simulated.client.query(lendAll)
 })
-afterAll(() => simulated[Symbol.asyncDispose]())
 const advance = (ms: number): Promise<void> => simulated.advance(ms)
 
 type Left = { readonly at: number; readonly worker: number; readonly priority: Priority }

@@ -13,10 +13,10 @@ import type { BoatMirrorError } from '../../src/errors.ts'
 import { streamProblems } from '../../src/jobs/schedule.ts'
 import { recordingLog } from '../api/recording-log.ts'
 import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
 import { quiet } from '../helpers/rows.ts'
-import { shared } from '../helpers/shared.ts'
 
-const database = shared(() => createTestDatabase({ migrated: false }))
+const database = opened(() => createTestDatabase({ migrated: false }))
 
 const part = fc.constantFrom('', 'db', 'a%20b', 'a b', '%', '%ff', 'ü', 'a@b', "o'b", '100%25')
 const parameter = fc.constantFrom(

@@ -5,10 +5,10 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { copyFields, copyRows, copyText } from '../../src/database/copy.ts'
 import { textArray } from '../../src/database/sql.ts'
 import { runsOf } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { openMirror } from '../helpers/rows.ts'
-import { shared } from '../helpers/shared.ts'
 
-const mirror = shared(openMirror)
+const mirror = opened(openMirror)
 beforeAll(async () => {
   await mirror.all('create table public.texts (n int, a text, b text)')
 })

@@ -7,10 +7,10 @@ import { openDatabase, withStatementTimeout } from '../../src/database/database.
 import { translateDatabaseError } from '../../src/database/sql-states.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { withDatabase } from '../helpers/addresses.ts'
+import { opened } from '../helpers/opened.ts'
 import { openMirror, quiet } from '../helpers/rows.ts'
-import { shared } from '../helpers/shared.ts'
 
-const mirror = shared(openMirror)
+const mirror = opened(openMirror)
 beforeAll(async () => {
   await mirror.db.pool.query('create table public.numbers (id int primary key, value int not null)')
   await mirror.db.pool.query('insert into public.numbers values (1, 0), (2, 0)')

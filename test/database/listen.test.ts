@@ -7,9 +7,9 @@ import { listen } from '../../src/database/listen.ts'
 import { createLogger } from '../../src/log.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { isQuick } from '../helpers/extent.ts'
-import { shared } from '../helpers/shared.ts'
+import { opened } from '../helpers/opened.ts'
 
-const database = shared(() => createTestDatabase({ migrated: false }))
+const database = opened(() => createTestDatabase({ migrated: false }))
 
 /** Listens, and hands out what is heard one by one. */
 function startListening(url: string, probeMs = 10_000) {

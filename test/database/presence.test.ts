@@ -4,9 +4,9 @@ import { beforeEach, expect, it } from 'vitest'
 import { listWorkers, noteWorker, startWorkerPresence } from '../../src/database/presence.ts'
 import { createLogger } from '../../src/log.ts'
 import { createTestDatabase } from '../helpers/database.ts'
-import { shared } from '../helpers/shared.ts'
+import { opened } from '../helpers/opened.ts'
 
-const database = shared(createTestDatabase)
+const database = opened(createTestDatabase)
 beforeEach(() => database.pool.query('delete from sync.workers'))
 
 it('a worker is on the list while it lives', async () => {

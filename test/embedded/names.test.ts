@@ -3,13 +3,14 @@
 
 import { cp, mkdir, readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { findPackage, prepareBinaries } from '../../src/embedded/binaries.ts'
 import { openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
 import { chooseIdentity } from '../../src/embedded/identity.ts'
 import { clusterFolder, createCluster, hasEnded, startServer, stopServer } from '../../src/embedded/server.ts'
 import { addressOf, newPassword } from '../../src/embedded/state.ts'
-import { ask, type Folder, makeFolder, quiet } from './folders.ts'
+import { opened } from '../helpers/opened.ts'
+import { ask, makeFolder, quiet } from './folders.ts'
 
 // A Postgres is created, started and stopped.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
@@ -22,11 +23,7 @@ const names = [
   'back\\slash; touch executed',
 ]
 
-let place: Folder
-beforeAll(async () => {
-  place = await makeFolder()
-})
-afterAll(() => place[Symbol.asyncDispose]())
+const place = opened(makeFolder)
 
 /** Whether a command in a name was carried out, wherever the shell stood. */
 async function executed(folder: string): Promise<readonly string[]> {

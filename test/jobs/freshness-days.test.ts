@@ -2,19 +2,16 @@
 // worker's check finds.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { freshnessHistory, streamHistory } from '../../src/inspect/streams.ts'
 import { afterCheck, type FreshnessDay, type Look, minutesOfDay } from '../../src/jobs/freshness-minutes.ts'
 import { checkFreshness, saveFreshnessDays, startFreshnessChecks } from '../../src/jobs/maintenance.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { type Mirror, openMirror, quiet } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { openMirror, quiet } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 beforeEach(() => mirror.all('truncate sync.freshness_days'))
 
 type Seen = { readonly minute: number; readonly look: Look }

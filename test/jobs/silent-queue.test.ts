@@ -1,6 +1,6 @@
 // A queue that does not wake the worker: the work goes on without it, and the log says so where it lasts.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { startPushWorker } from '../../src/jobs/push-worker.ts'
 import type { JobQueue, Processor, QueueBackend } from '../../src/jobs/queues.ts'
@@ -8,7 +8,8 @@ import { startSyncWorker } from '../../src/jobs/worker.ts'
 import type { Pusher } from '../../src/outbox/pusher.ts'
 import { createRequest } from '../../src/sync/due/requests.ts'
 import { recordingLog } from '../api/recording-log.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
 
@@ -94,12 +95,10 @@ describe('the pusher', () => {
 })
 
 describe('the worker', () => {
-  let mirror: TestMirror
+  const mirror = opened(() => openTestMirror({ size: 5 }))
   beforeAll(async () => {
-    mirror = await openTestMirror({ size: 5 })
     await mirror.stopWorker()
   })
-  afterAll(() => mirror[Symbol.asyncDispose]())
 
   it('runs the tasks that waited before a start without alarm, and says that the queue is silent where it stays so', async () => {
     const { pool } = mirror.app.database

@@ -1,18 +1,15 @@
 // mirror.as_of: the rows of a stream at a moment are those that were there, whatever came after it.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { grantCompanies } from '../../src/serve/access/company-access.ts'
 import { isFull, isQuick } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { asRole, stateOf } from '../helpers/roles.ts'
-import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 import { carryOut, empty, forget, keyText, liveRows, type Rows, type Step, step, used } from './histories.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 
 type Seen = { readonly time: string; readonly rows: ReadonlyMap<string, Rows>; readonly report: unknown }
 

@@ -1,19 +1,16 @@
 // What hangs below a record goes and comes back with it, whatever is under way at that moment; and the log says the same.
 
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { keyText } from '../../src/catalog/keys.ts'
 import { saveRecords } from '../../src/mirror/records.ts'
 import type { MirrorWrites, Scope, Written } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, changeLog, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 beforeEach(async () => {
   await mirror.db.pool.query(`truncate mirror.rentals, mirror.rental_payments, mirror.resources, mirror.resource_options,
     mirror.resource_slots, mirror.resource_slot_options, mirror.users, mirror.user_licenses, mirror.change_log, sync.records`)

@@ -2,18 +2,15 @@
 
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import { changesChannel, createChangeNotifier } from '../../src/mirror/change-notifier.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { at, feedSettled, type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, feedSettled, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 beforeEach(async () => {
   await mirror.db.pool.query('truncate mirror.change_log')
 })

@@ -1,14 +1,14 @@
 // `sync --check`: what differs between the API and the mirror, without changing anything.
 
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { compareWrites } from '../../src/mirror/comparison.ts'
 import type { TableWrite } from '../../src/mirror/rows.ts'
-import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, changeLog, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
+const mirror = opened(openMirror)
 beforeAll(async () => {
-  mirror = await openMirror()
   const option = (id: number) => rowOf('resource_options', { resource_id: 'a', id, name: `O${id}` })
   await mirror.write({
     tables: [
@@ -24,7 +24,6 @@ beforeAll(async () => {
     tombstones: [{ stream: streamNamed('harbours'), keys: [['4']], source: 'x', readAt: at(2) }],
   })
 })
-afterAll(() => mirror[Symbol.asyncDispose]())
 
 const compare = (...tables: TableWrite[]) => mirror.db.transaction((client) => compareWrites(client, tables))
 

@@ -2,20 +2,20 @@
 // saves, so nothing of ours may look so expensive, to whomever asks it. What one expects that cannot compile shows the same.
 
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { readStatus } from '../../src/inspect/read-status.ts'
+import { opened } from '../helpers/opened.ts'
 import { statementsOf } from '../helpers/plans.ts'
-import { type Mirror, openMirror } from '../helpers/rows.ts'
+import { openMirror } from '../helpers/rows.ts'
 import { filling, works } from '../helpers/statements.ts'
 
 /** What jit_above_cost is where nobody has set it. */
 const dear = 100_000
 
-let mirror: Mirror
 let compiles: boolean
+const mirror = opened(() => openMirror({ statementTimeoutMs: 0 }))
 beforeAll(async () => {
-  mirror = await openMirror({ statementTimeoutMs: 0 })
   const able = await mirror.all<{ able: boolean }>('select pg_jit_available() as able')
   compiles = able[0]?.able === true
   for (const statement of filling(200)) await mirror.all(statement)
@@ -25,7 +25,6 @@ beforeAll(async () => {
   await mirror.all(`select mirror.next_changes('follower', 1)`)
   await mirror.all('analyze')
 })
-afterAll(() => mirror[Symbol.asyncDispose]())
 
 /**
  * The statements of a work, those inside functions too, that Postgres would compile for who has its settings as they come.

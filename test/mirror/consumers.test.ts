@@ -1,18 +1,17 @@
 // Consumers of the feed: where each goes on, who may have it, what is refused, and what happens when one falls behind or dies.
 
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { consumerStatus } from '../../src/inspect/feed.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import { isFull } from '../helpers/extent.ts'
-import { feedSettled, type Mirror, openMirror, placeOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { feedSettled, openMirror, placeOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
+const mirror = opened(openMirror)
 beforeAll(async () => {
-  mirror = await openMirror()
   await mirror.all('create table public.done (place bigserial, seq bigint)')
 })
-afterAll(() => mirror[Symbol.asyncDispose]())
 beforeEach(() => mirror.all('truncate mirror.change_log, sync.consumer_positions, public.done'))
 
 type Change = { cursor: string; seq: string; key: { id: number } }

@@ -1,7 +1,7 @@
 // What differs in the order of arrays alone is the same: neither written nor logged. Everything else is.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { isObject, type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { compareWrites } from '../../src/mirror/comparison.ts'
@@ -10,13 +10,10 @@ import { mostSentRows } from '../../src/mirror/staging.ts'
 import { isSame } from '../../src/sync/details/comparison.ts'
 import { openAlteringFront } from '../helpers/altering-front.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
-import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, changeLog, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 
 /** The same value with the elements of all its arrays in another order. */
 function reordered(value: Json, seed: number): Json {

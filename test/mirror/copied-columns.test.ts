@@ -1,19 +1,16 @@
 // A rental's company is that of its boat, in the commit in which the boat's changes: access by company hangs on it.
 
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { MirrorWrites, SourcedRow } from '../../src/mirror/rows.ts'
 import { mostSentRows } from '../../src/mirror/staging.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
-import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, changeLog, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 beforeEach(() => mirror.all('truncate mirror.rentals, mirror.resources, mirror.change_log'))
 
 const boat = (id: string, company: number | null, payload: unknown = { id, company: company && { id: company } }) =>

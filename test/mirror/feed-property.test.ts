@@ -2,16 +2,16 @@
 // that keeps the rows as they were inserted (by a trigger, which sees them before anything else happens to them).
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import type { MirrorWrites } from '../../src/mirror/rows.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { at, feedSettled, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, feedSettled, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
+const mirror = opened(openMirror)
 beforeAll(async () => {
-  mirror = await openMirror()
   await mirror.all(`create schema model`)
   await mirror.all(
     `create table model.inserted (stream text, key jsonb, diff jsonb, seq bigint, primary key (stream, key))`,
@@ -33,7 +33,6 @@ beforeAll(async () => {
       execute function model.remember('${own}', '${key.join(',')}')`)
   }
 })
-afterAll(() => mirror[Symbol.asyncDispose]())
 
 const used = ['harbours', 'resources', 'rentals', 'users', 'user_identities', 'resource_pricetable'] as const
 

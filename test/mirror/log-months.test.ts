@@ -1,18 +1,15 @@
 // The months of the change log: every entry finds a place, a month that is old goes as a whole, and consumers of the log are informed.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import type { Queryable } from '../../src/database/sql.ts'
 import { messageOf } from '../../src/errors.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import { dropLogMonths, makeLogMonths } from '../../src/mirror/log-months.ts'
 import { createTestPool } from '../helpers/database.ts'
-import { feedSettled, type Mirror, openMirror } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { feedSettled, openMirror } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 
 /** The first day of the month so many months from now. */
 const month = (offset: number): string => {

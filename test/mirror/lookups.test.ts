@@ -1,7 +1,7 @@
 // A page of a list costs what its own records cost, however long the list is and whatever Postgres knows of the tables:
 // a first sync fills tables that were never analysed, and their plans once read all of them for every page.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import { tombstonedUsers } from '../../src/mirror/redact.ts'
@@ -9,15 +9,15 @@ import { applyWrites } from '../../src/mirror/writer.ts'
 import { listedRecords } from '../../src/sync/remembered/detail-states.ts'
 import { knownRecords, knownSources } from '../../src/sync/remembered/known-records.ts'
 import { readPayloads } from '../../src/sync/remembered/payloads.ts'
-import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 const rentals = streamNamed('rentals')
 const users = streamNamed('users')
 const asked = Array.from({ length: 200 }, (_, index) => String(1 + index * 20))
 
-let mirror: Mirror
+const mirror = opened(openMirror)
 beforeAll(async () => {
-  mirror = await openMirror()
   const tables = ['mirror.rentals', 'mirror.users', 'sync.records']
   for (const table of tables) await mirror.all(`alter table ${table} set (autovacuum_enabled = off)`)
   for (const table of ['rentals', 'users'])
@@ -29,7 +29,6 @@ beforeAll(async () => {
     `insert into sync.records (stream, key, list_hash) select 'rentals', id::text, 'h' || id from generate_series(1, 5000) id`,
   )
 })
-afterAll(() => mirror[Symbol.asyncDispose]())
 
 const lookups: readonly (readonly [string, number, (db: Queryable) => Promise<{ readonly size: number }>])[] = [
   ['what is known of records', 200, (db) => knownRecords(db, rentals, asked)],

@@ -1,6 +1,6 @@
 // A user who is gone upstream leaves a key and no trace: every column, payload, diff, quarantined copy and sample.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { saveRecords } from '../../src/mirror/records.ts'
 import { tombstonedUsers } from '../../src/mirror/redact.ts'
@@ -8,13 +8,10 @@ import { personRedaction } from '../../src/sync/details/embeds.ts'
 import { quarantineRecords } from '../../src/sync/quarantine.ts'
 import { knownRecords } from '../../src/sync/remembered/known-records.ts'
 import { noteUnknownFields } from '../../src/sync/unknown-fields.ts'
-import { at, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 
 /** Stands in every place where something about the person could be. */
 const canary = 'Zaphod Beeblebrox'

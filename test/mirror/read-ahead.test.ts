@@ -1,11 +1,12 @@
 // No row is stored as read later than now, whatever a worker believes the time to be, or later reads would be dropped.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { repairReadAhead } from '../../src/mirror/read-ahead.ts'
 import { saveRecords } from '../../src/mirror/records.ts'
 import type { TableWrite, Tombstones } from '../../src/mirror/rows.ts'
-import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 const day = 86_400_000
 const tomorrow = (): Date => new Date(Date.now() + day)
@@ -15,11 +16,7 @@ const harbour = (id: number, name: string, readAt: Date, extra: Partial<TableWri
   ...extra,
 })
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 const stored = async (id: number) =>
   (
     await mirror.all<{ name: string; gone: boolean; ahead: boolean }>(

@@ -1,17 +1,14 @@
 // What is deleted when it is old enough, and what stays.
 
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import { doneChanges, keepDoneCount, liveRows, proveRowCounts } from '../../src/mirror/kept-counts.ts'
-import { type Mirror, openMirror } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { openMirror } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 
 const history = 30
 

@@ -1,15 +1,12 @@
 // Rows that are gone: by key, by a complete answer that did not bring them, with their parent; and how they come back.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Scope } from '../../src/mirror/rows.ts'
-import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, changeLog, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 beforeEach(async () => {
   await mirror.db.pool.query(`truncate mirror.rentals, mirror.rental_payments, mirror.rental_options, mirror.resources,
     mirror.resource_slots, mirror.resource_slot_options, mirror.resource_options, mirror.resource_pricetable,

@@ -1,16 +1,13 @@
 // mirror.history and mirror.record_at: each version of a record as it was, whatever came after it and went before it.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { at, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 
 const stream = streamNamed('rentals')
 const rental = (minute: number, id: number, values: Readonly<Record<string, string | number | null>>) =>

@@ -1,17 +1,14 @@
 // Properties of the writer: whatever the order, the newest read stands, and the change log has every change once.
 
 import fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { addUpRowChanges, liveRows } from '../../src/mirror/kept-counts.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { at, type LogRow, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, type LogRow, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 
 afterEach(async () => {
   const [counted] =

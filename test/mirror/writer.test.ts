@@ -1,16 +1,13 @@
 // What a write does to a row: insert, update, nothing; columns, payload, change log, counts.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { mostSentRows } from '../../src/mirror/staging.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../../src/mirror/writer.ts'
-import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, changeLog, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 
 const harbour = (id: number, name: string | null, payload?: unknown) => rowOf('harbours', { id, name }, payload)
 

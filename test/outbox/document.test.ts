@@ -6,10 +6,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { isQuick } from '../helpers/extent.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
 const document = readFileSync(new URL('../../docs/outbox.md', import.meta.url), 'utf8')
 const blocks = [...document.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = '', text = '']) => ({
@@ -39,13 +40,11 @@ async function psql(client: PoolClient, script: string): Promise<Record<string, 
   return last
 }
 
-let mirror: TestMirror
+const mirror = opened(() => openTestMirror({ size: 30 }, { SLOT_DAYS: '14' }))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 30 }, { SLOT_DAYS: '14' })
   const streams = ['resource_slots', 'resource_options', 'rentals', 'users']
   for (const run of await mirror.sync({ streams })) expect(run.status, run.stream).toBe('done')
 })
-afterAll(() => mirror?.[Symbol.asyncDispose]())
 
 /** Runs a script and takes back what it did. */
 async function tried(script: string): Promise<Record<string, unknown>[]> {

@@ -8,14 +8,14 @@ import { createLogger } from '../../src/log.ts'
 import { findChange } from '../../src/outbox/inspect.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { shared } from '../helpers/shared.ts'
+import { opened } from '../helpers/opened.ts'
 import { newPayment, newPerson, type Planned } from './plans.ts'
 import { contextFor, createRig, mirrorRecords } from './rig.ts'
 
 const timing = { timeoutMs: 400, settings: { showDelayMs: 300 } }
 
-const original = shared(createTestDatabase)
-const rig = shared(() => createRig({ databaseUrl: original.url, sandbox: { size: 400 }, ...timing }))
+const original = opened(createTestDatabase)
+const rig = opened(() => createRig({ databaseUrl: original.url, sandbox: { size: 400 }, ...timing }))
 
 beforeAll(async () => {
   for (const stream of new Set(writes.map((write) => write.stream)))

@@ -1,10 +1,11 @@
 // An API that shows what was written late: absence and the record as it was prove nothing for a moment, and never become
 // the base of a change or a row of the mirror.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { isQuick } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { effects, mirroredEffects } from './effects.ts'
-import { type LateFront, openLateFront } from './late-front.ts'
+import { openLateFront } from './late-front.ts'
 import { newPayment, newPerson } from './plans.ts'
 import { sharedRig } from './rig.ts'
 
@@ -12,11 +13,7 @@ const lateMs = 400
 const showDelayMs = 1_200
 
 const rig = sharedRig({ sandbox: { size: 120 } })
-let front: LateFront
-beforeAll(async () => {
-  front = await openLateFront(rig.sandbox.url, lateMs)
-})
-afterAll(() => front[Symbol.asyncDispose]())
+const front = opened(() => openLateFront(rig.sandbox.url, lateMs))
 afterEach(() => {
   rig.sandbox.clearFaults()
   front.toWrites = false

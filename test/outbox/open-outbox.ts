@@ -10,7 +10,7 @@ import type { PushContext } from '../../src/outbox/context.ts'
 import type { Done, Outcome } from '../../src/outbox/outcome.ts'
 import { settleChange } from '../../src/outbox/settle.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { shared } from '../helpers/shared.ts'
+import { opened } from '../helpers/opened.ts'
 
 type Runner = Pick<pg.ClientBase, 'query'> | pg.Pool
 
@@ -23,7 +23,7 @@ export type Outbox = AsyncDisposable & {
 }
 
 /** An outbox for the tests of a file. */
-export const sharedOutbox = (): Outbox => shared(openOutbox)
+export const sharedOutbox = (): Outbox => opened(openOutbox)
 
 /** Opens a migrated database with an empty outbox. */
 export async function openOutbox(): Promise<Outbox> {

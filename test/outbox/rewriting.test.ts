@@ -1,13 +1,13 @@
 // Lost answers of an API that rewrites what it takes: nothing is made twice, and what is there is found.
 
 import { afterEach, describe, expect, it } from 'vitest'
-import { shared } from '../helpers/shared.ts'
+import { opened } from '../helpers/opened.ts'
 import { newPerson } from './plans.ts'
 import type { Loss, Rewriting } from './rewriting-api.ts'
 import { openRewritingRig, slotAt } from './rewriting-rig.ts'
 import { createRig } from './rig.ts'
 
-const rig = shared(openRewritingRig)
+const rig = opened(openRewritingRig)
 afterEach(async () => {
   Object.assign(rig.api, {
     rewriting: {},

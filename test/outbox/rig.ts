@@ -28,7 +28,7 @@ import type { PrivacySettings } from '../../src/privacy/rules.ts'
 import { claimPrivacy } from '../../src/privacy/stored.ts'
 import { projectRecord } from '../../src/sync/records/project.ts'
 import { createTestDatabase } from '../helpers/database.ts'
-import { shared } from '../helpers/shared.ts'
+import { opened } from '../helpers/opened.ts'
 import { Planner } from './plans.ts'
 
 export type RigOptions = {
@@ -128,7 +128,7 @@ export function contextFor(
 const pushAll = (pusher: Pusher): Promise<unknown> => pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
 
 /** A rig for the tests of a file. */
-export const sharedRig = (options: RigOptions = {}): Rig => shared(() => createRig(options))
+export const sharedRig = (options: RigOptions = {}): Rig => opened(() => createRig(options))
 
 /** Makes sandbox, API client and pusher, and closes them. */
 export async function createRig(options: RigOptions = {}): Promise<Rig> {

@@ -7,14 +7,14 @@ import { writeNamed, writes } from '../../src/catalog/writes.ts'
 import type { ChangeInfo } from '../../src/outbox/inspect.ts'
 import { previewChanges } from '../../src/outbox/preview.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { shared } from '../helpers/shared.ts'
+import { opened } from '../helpers/opened.ts'
 import { canonical, startRawApi } from './raw-api.ts'
 import { sharedRig } from './rig.ts'
 
 // Each case is a change that goes out and is read back.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
-const api = shared(startRawApi)
+const api = opened(startRawApi)
 const rig = sharedRig({ front: async () => ({ url: api.url, [Symbol.asyncDispose]: async () => {} }) })
 let lastId = 0
 

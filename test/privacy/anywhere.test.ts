@@ -8,7 +8,7 @@ import { createHasher, normalValue } from '../../src/privacy/hash.ts'
 import type { CommandLine, Ended } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { isQuick, runsOf } from '../helpers/extent.ts'
-import { shared } from '../helpers/shared.ts'
+import { opened } from '../helpers/opened.ts'
 import { marker, openPeople, tablesWith } from './markers.ts'
 
 const key = 'a key for tests, and nothing else'
@@ -94,10 +94,10 @@ describe.each([
   { mode: 'hash', env: hash },
   { mode: 'drop', env: { PERSONAL_DATA: 'drop' } },
 ])('with PERSONAL_DATA=$mode', ({ env }) => {
-  const opened = shared(() => openPeople(6, { LOG_LEVEL: 'trace', ...env }))
+  const mirrored = opened(() => openPeople(6, { LOG_LEVEL: 'trace', ...env }))
 
   it('no table, log or command holds a value of a person, whatever its record looks like', async () => {
-    const { sandbox, database, command } = opened
+    const { sandbox, database, command } = mirrored
     const truth = sandbox.truth({ only: [...people] })
     const originals = new Map(people.flatMap((table) => (truth[table] ?? []).map((row) => [row, row.record] as const)))
     await fc.assert(
@@ -145,7 +145,7 @@ const hashed = { mode: 'hash', env: hash }
 const modes = isQuick ? [hashed] : [{ mode: 'keep', env: {} }, hashed]
 
 describe.each(modes)('erased, restored and erased again, with PERSONAL_DATA=$mode', ({ mode, env }) => {
-  const opened = shared(() => openPeople(12, { LOG_LEVEL: 'trace', ...env }))
+  const mirrored = opened(() => openPeople(12, { LOG_LEVEL: 'trace', ...env }))
   let command: CommandLine
   /** A mirror that knows a person, in every place where there can be one, and a copy of it as a backup has it. */
   let known: TestDatabase
@@ -173,8 +173,8 @@ describe.each(modes)('erased, restored and erased again, with PERSONAL_DATA=$mod
   }
 
   beforeAll(async () => {
-    const { sandbox } = opened
-    ;({ command, database: known } = opened)
+    const { sandbox } = mirrored
+    ;({ command, database: known } = mirrored)
     const truth = sandbox.truth()
     const member = (truth.rental_crew_members ?? []).find(({ key: { rental_id } }) =>
       (truth.rentals ?? []).some(

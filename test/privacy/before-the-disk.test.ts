@@ -9,8 +9,8 @@ import { webhookConsumer } from '../../src/inspect/feed.ts'
 import { startWebhook } from '../../src/messages/webhook/webhook.ts'
 import type { CommandLine } from '../cli/program.ts'
 import type { TestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
 import { quiet } from '../helpers/rows.ts'
-import { shared } from '../helpers/shared.ts'
 import { openReceiver } from '../messages/receiver.ts'
 import { markEverybody, marker, openPeople, tablesWith } from './markers.ts'
 
@@ -33,14 +33,14 @@ describe.each([
   { mode: 'hash', env: { PERSONAL_DATA: 'hash', PERSONAL_DATA_KEY: key } },
   { mode: 'drop', env: { PERSONAL_DATA: 'drop' } },
 ])('with PERSONAL_DATA=$mode', ({ mode, env }) => {
-  const opened = shared(() => openPeople(6, { LOG_LEVEL: 'trace', ...env }))
+  const mirrored = opened(() => openPeople(6, { LOG_LEVEL: 'trace', ...env }))
   let sandbox: Sandbox
   let database: TestDatabase
   let command: CommandLine
   let log = ''
 
   beforeAll(async () => {
-    ;({ sandbox, database, command } = opened)
+    ;({ sandbox, database, command } = mirrored)
     expect(markEverybody(sandbox)).toBeGreaterThan(10)
     // A person of another shape, a record that is none, and a person in a record of something else.
     const [first, second, third] = sandbox.truth({ only: ['users'] }).users ?? []

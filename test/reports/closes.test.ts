@@ -7,15 +7,15 @@ import { migrate } from '../../src/schema/migrate.ts'
 import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { isQuick } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { asRole, stateOf } from '../helpers/roles.ts'
 import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
-import { shared } from '../helpers/shared.ts'
 import type { ApiRental, ApiWorld } from './api-world.ts'
 import { forget, histories, show, told } from './rental-histories.ts'
 
 vi.setConfig({ testTimeout: 600_000 })
 
-const mirror = shared(openMirror)
+const mirror = opened(openMirror)
 const ids = ['1', '2', '3', '4']
 
 /** In cents: sums of floating-point numbers are not to the cent. */

@@ -5,8 +5,8 @@ import { createRandom } from '../../sandbox/world/random.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { keepPace } from '../../src/reports/pace.ts'
 import { isFull, isQuick } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { at, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
-import { shared } from '../helpers/shared.ts'
 
 const [rentalsDrawn, daysKept] = isFull ? [20_000, 365] : isQuick ? [300, 40] : [1_000, 60]
 vi.setConfig({ testTimeout: isQuick ? 60_000 : 1_800_000, hookTimeout: isQuick ? 60_000 : 1_800_000 })
@@ -88,7 +88,7 @@ function estimatedBooks(rentals: Iterable<Rental>, day: number): Books {
   return books
 }
 
-const mirror = shared(openMirror)
+const mirror = opened(openMirror)
 /** By day, from 400 days before the first. */
 const truth = new Map<number, Books>()
 let minute = 0

@@ -5,15 +5,15 @@ import fc from 'fast-check'
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
 import { runsOf } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { asRole, stateOf } from '../helpers/roles.ts'
 import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
-import { shared } from '../helpers/shared.ts'
 import { type ApiRecord, type ApiWorld, at, codeOf } from './api-world.ts'
 import { forget, histories, type State, show, told } from './rental-histories.ts'
 
 vi.setConfig({ testTimeout: 600_000 })
 
-const mirror = shared(openMirror)
+const mirror = opened(openMirror)
 beforeAll(async () => {
   const methods = [
     rowOf('rental_payment_methods', { id: 1, name: 'Cash' }),

@@ -1,14 +1,11 @@
 // The control interface: the world is changed from outside, and what clients did is seen.
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Change, Sandbox } from '../../sandbox/index.ts'
+import { describe, expect, it } from 'vitest'
+import type { Change } from '../../sandbox/index.ts'
+import { openedForEach } from '../helpers/opened.ts'
 import { type Fields, fields, first, list, now, openSandbox, send, today, truthOf } from './client.ts'
 
-let sandbox: Sandbox
-beforeEach(async () => {
-  sandbox = await openSandbox()
-})
-afterEach(() => sandbox.close())
+const sandbox = openedForEach(openSandbox)
 
 describe('changes from outside', () => {
   const one = (change: Change): string => first(sandbox.mutate([change])).id

@@ -1,15 +1,12 @@
 // Fault rules on the wire: what a client sees, and what happened to the world.
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { FaultSet, parseFaultRule } from '../../sandbox/http/faults.ts'
-import type { FaultRule, Sandbox } from '../../sandbox/index.ts'
+import type { FaultRule } from '../../sandbox/index.ts'
+import { openedForEach } from '../helpers/opened.ts'
 import { type Fields, fields, first, list, openSandbox, send, truthOf, userBody } from './client.ts'
 
-let sandbox: Sandbox
-beforeEach(async () => {
-  sandbox = await openSandbox()
-})
-afterEach(() => sandbox.close())
+const sandbox = openedForEach(openSandbox)
 
 const usersByEmail = (): unknown[] => truthOf(sandbox, 'users').filter(({ record }) => record.email === userBody.email)
 

@@ -2,16 +2,12 @@
 
 import { readFileSync } from 'node:fs'
 import { Compile } from 'typebox/compile'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../sandbox/index.ts'
+import { describe, expect, it } from 'vitest'
 import { operations } from '../../sandbox/operations.ts'
+import { opened } from '../helpers/opened.ts'
 import { bookRental, type Fields, fields, first, list, openSandbox, send, today, truthOf, userBody } from './client.ts'
 
-let sandbox: Sandbox
-beforeAll(async () => {
-  sandbox = await openSandbox()
-})
-afterAll(() => sandbox.close())
+const sandbox = opened(openSandbox)
 
 /** Path parameters that lead to existing records, for reads. */
 function existingParameters(path: string): Fields {

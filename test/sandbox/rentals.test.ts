@@ -1,15 +1,11 @@
 // Rentals: the slot they block, the 15 minutes they may be pending, replacement by PUT, the user attached once.
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../sandbox/index.ts'
+import { describe, expect, it } from 'vitest'
+import { openedForEach } from '../helpers/opened.ts'
 import { bookRental, type Fields, fields, first, freeSlot, list, openSandbox, send, truthOf } from './client.ts'
 
 const MINUTE = 60_000
-let sandbox: Sandbox
-beforeEach(async () => {
-  sandbox = await openSandbox()
-})
-afterEach(() => sandbox.close())
+const sandbox = openedForEach(openSandbox)
 
 const get = async (path: string): Promise<Fields> => fields(await send(sandbox, `GET ${path}`))
 

@@ -1,15 +1,12 @@
 // The truth of a world: what a complete mirror must hold, and how large the default world is.
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
+import { describe, expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
 import { streams } from '../../src/catalog/catalog.ts'
+import { openedForEach } from '../helpers/opened.ts'
 import { type Fields, fields, list, now, openSandbox, send, truthOf } from './client.ts'
 
-let sandbox: Sandbox
-beforeEach(async () => {
-  sandbox = await openSandbox()
-})
-afterEach(() => sandbox.close())
+const sandbox = openedForEach(openSandbox)
 
 describe('the truth', () => {
   it('is the same for the same seed, size and time, and another for another seed', async () => {

@@ -1,14 +1,11 @@
 // The address book: full replacement, refusals that name the field, filters, documents at most once.
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Sandbox } from '../../sandbox/index.ts'
+import { openedForEach } from '../helpers/opened.ts'
 import { type Fields, fields, first, list, openSandbox, send, truthOf, userBody } from './client.ts'
 
-let sandbox: Sandbox
-beforeEach(async () => {
-  sandbox = await openSandbox()
-})
-afterEach(() => sandbox.close())
+const sandbox = openedForEach(openSandbox)
 
 describe('a user', () => {
   it('is replaced whole by PUT: what is left out is gone', async () => {

@@ -1,15 +1,12 @@
 // The migrated tables are those of the catalog, everything is explained, and each role sees what it may.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readEndpoints, streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { columnComment, tableComment } from '../../src/schema/comments.ts'
-import { at, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 
 const bookkeeping = {
   _payload: 'jsonb not null',

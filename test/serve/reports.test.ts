@@ -10,10 +10,10 @@ import { createToken, revokeToken } from '../../src/serve/access/tokens.ts'
 import type { ServeContext } from '../../src/serve/context.ts'
 import { failureAnswer, send } from '../../src/serve/problem.ts'
 import { registerReports } from '../../src/serve/reports.ts'
+import { opened } from '../helpers/opened.ts'
 import { openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
-import { shared } from '../helpers/shared.ts'
 
-const mirror = shared(openMirror)
+const mirror = opened(openMirror)
 let app: FastifyInstance
 const tokens: string[] = []
 afterAll(async () => {

@@ -1,11 +1,12 @@
 // An API that rewrites what it takes, shows it late and loses answers, while others make records like ours: a slice in the
 // gate, ten thousand runs with `npm run surroundings`.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { isFull } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { runBusyAccount } from '../outbox/busy-account.ts'
 import { runBatch, sum } from '../outbox/rewriting-model.ts'
-import { openRewritingRig, type RewritingRig } from '../outbox/rewriting-rig.ts'
+import { openRewritingRig } from '../outbox/rewriting-rig.ts'
 
 // Ten thousand runs take ten minutes, and longer beside others.
 vi.setConfig({ testTimeout: isFull ? 3_600_000 : 120_000 })
@@ -16,11 +17,7 @@ const busyBatches = isFull ? 50 : 3
 /** The first of the seeds, each of which draws one batch. */
 const firstSeed = 1
 
-let rig: RewritingRig
-beforeAll(async () => {
-  rig = await openRewritingRig()
-})
-afterAll(() => rig[Symbol.asyncDispose]())
+const rig = opened(openRewritingRig)
 
 /** Its result, if a caller waits for it. */
 const tell = (result: object): void => {

@@ -3,7 +3,7 @@
 // of rentals and what lies below them, which are the tables that it must analyse.
 
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import { endpointFacts, trafficPoints } from '../../src/inspect/calls.ts'
@@ -40,8 +40,9 @@ import { deletedLately, heldRuns } from '../../src/sync/runs/sweeps.ts'
 import { neglectedTasks, releasePlans, takeWakeable, waitingTasks } from '../../src/sync/runs/tasks.ts'
 import { isFull, isQuick } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 import { statementsBeyond } from '../helpers/plans.ts'
-import { type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
+import { openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 
 // Tables of thousands of rows are filled and planned on, over and over.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
@@ -101,9 +102,8 @@ async function turnOffAutovacuum(db: Queryable): Promise<void> {
   for (const { table } of rows) await db.query(`alter table ${table} set (autovacuum_enabled = off)`)
 }
 
-let mirror: Mirror
+const mirror = opened(openMirror)
 beforeAll(async () => {
-  mirror = await openMirror()
   await turnOffAutovacuum(mirror.db.pool)
   const filler = await mirror.db.pool.connect()
   await filler.query('set statement_timeout = 0') // a busy machine takes its time
@@ -146,7 +146,6 @@ beforeAll(async () => {
     await filler.query(statement)
   filler.release(true)
 })
-afterAll(() => mirror[Symbol.asyncDispose]())
 
 const sweep = { runId: '1', runStartedAt: new Date(Date.now() + 60_000) }
 

@@ -2,11 +2,12 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { sqlStateOf } from '../../src/database/sql-states.ts'
 import { CommitsInTurn } from '../../src/sync/lists/sweep.ts'
 import { isQuick } from '../helpers/extent.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
 describe('commits in turn', () => {
   it('begin one ahead, and are told when the one before has ended', async () => {
@@ -45,11 +46,7 @@ describe('commits in turn', () => {
 })
 
 describe('a list whose first commit waits for somebody', () => {
-  let mirror: TestMirror
-  beforeAll(async () => {
-    mirror = await openTestMirror({ size: 1_500 }, { API_PAGE_BASE: '1' })
-  })
-  afterAll(() => mirror?.[Symbol.asyncDispose]())
+  const mirror = opened(() => openTestMirror({ size: 1_500 }, { API_PAGE_BASE: '1' }))
 
   const insert = (client: PoolClient, id: string): Promise<unknown> =>
     client.query(

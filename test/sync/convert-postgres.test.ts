@@ -1,10 +1,11 @@
 // What the conversion lets through, Postgres takes: a value that failed there would take its whole page with it.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { convertValue } from '../../src/api/wire/convert.ts'
 import type { ColumnType } from '../../src/catalog/types.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { opened } from '../helpers/opened.ts'
 
 const taken = (type: ColumnType, value: string): string | null | undefined => {
   const converted = convertValue(type, value, 'Europe/Paris')
@@ -12,11 +13,7 @@ const taken = (type: ColumnType, value: string): string | null | undefined => {
 }
 
 describe('Postgres takes', () => {
-  let database: TestDatabase
-  beforeAll(async () => {
-    database = await createTestDatabase({ migrated: false })
-  })
-  afterAll(() => database[Symbol.asyncDispose]())
+  const database = opened(() => createTestDatabase({ migrated: false }))
 
   const digits = (max: number, length = 2) => fc.nat({ max }).map((number) => String(number).padStart(length, '0'))
   const mark = (...marks: string[]) => fc.constantFrom(...marks)

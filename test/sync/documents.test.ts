@@ -1,24 +1,23 @@
 // A user's documents have no id to know them by: what is answered in the place of one is not taken for it.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { listQuarantine, type QuarantineEntry } from '../../src/sync/quarantine.ts'
 import { replayRecord } from '../../src/sync/replay.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
 const stream = 'user_licenses'
 const op = 'GET /v3/users/{userId}/license'
 
-let mirror: TestMirror
 let userId: string
+const mirror = opened(() => openTestMirror({ size: 30 }, { MIRROR_DOCUMENTS: 'on' }))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 30 }, { MIRROR_DOCUMENTS: 'on' })
   await mirror.sync({ streams: [stream] })
   const rows = await mirror.all<{ id: string }>(
     `select user_id as id from mirror.${stream} where _deleted_at is null order by 1 limit 1`,
   )
   userId = String(rows[0]?.id)
 })
-afterAll(() => mirror?.[Symbol.asyncDispose]())
 beforeEach(() => mirror.sandbox.clearFaults())
 
 async function syncWith(body: unknown): Promise<void> {

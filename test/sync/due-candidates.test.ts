@@ -1,14 +1,15 @@
 // A run of the schedule asks few rows whether they are due, and finds the same as if it had asked all of them.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { noteDatabaseTime } from '../../src/database/database-clock.ts'
 import { makeDue, saveRecords } from '../../src/mirror/records.ts'
 import { hotSince, scheduledSince } from '../../src/sync/due/candidates.ts'
 import { type DueSettings, dueKeys } from '../../src/sync/due/due.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { type Mirror, openMirror } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { openMirror } from '../helpers/rows.ts'
 
 const rentals = streamNamed('rentals')
 const payments = streamNamed('rental_payments')
@@ -21,11 +22,7 @@ const due = {
   ...{ from: dateOf(0), to: dateOf(10) },
 }
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 
 const query = (text: string, values: unknown[] = []) => mirror.db.pool.query(text, values)
 

@@ -1,18 +1,17 @@
 // Details that take several reads, one of which fails: what was received before is kept, and nothing is taken for gone.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { addDays, dateIn } from '../../src/clock.ts'
-import { openTestMirror, type TestMirror, usualRanges } from '../helpers/mirror.ts'
+import { openTestMirror, usualRanges } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
-let mirror: TestMirror
 let today: string
+const mirror = opened(() => openTestMirror({ size: 12 }, usualRanges))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 12 }, usualRanges)
   await mirror.sync({ streams: ['resources', 'resource_durations'] })
   const { clock, settings } = mirror.app.syncContext
   today = dateIn(settings.timeZone, clock.now())
 })
-afterAll(() => mirror?.[Symbol.asyncDispose]())
 
 /** Days (or years) of the live rows, each once. */
 async function daysOf(stream: string, column: string): Promise<readonly string[]> {

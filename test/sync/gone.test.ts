@@ -1,15 +1,15 @@
 // A read below a record is answered 404: what is below stays known until an answer says that the record itself is gone.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Run } from '../../src/sync/runs/runs.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
-let mirror: TestMirror
 let rentalId: string
 let goingId: string
 let goneId: string
+const mirror = opened(() => openTestMirror({ size: 12 }))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 12 })
   await mirror.sync({ streams: ['rentals', 'rental_payments'] })
   const rows = await mirror.all<{ id: string }>(
     'select distinct rental_id as id from mirror.rental_payments where _deleted_at is null order by 1 limit 3',
@@ -18,7 +18,6 @@ beforeAll(async () => {
   goingId = String(rows[1]?.id)
   goneId = String(rows[2]?.id)
 })
-afterAll(() => mirror?.[Symbol.asyncDispose]())
 beforeEach(() => mirror.sandbox.clearFaults())
 
 /** Reads the payments of all rentals anew, those of one answered 404. @returns their run. */

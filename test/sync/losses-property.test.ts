@@ -1,7 +1,7 @@
 // Whatever commits delete below records, one after the other or at once: no more goes within 24 hours than may.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
 import type { Row, Scope, TableWrite } from '../../src/mirror/rows.ts'
@@ -12,7 +12,8 @@ import { type TaskRun, taskRun } from '../../src/sync/context.ts'
 import { startRun } from '../../src/sync/runs/runs.ts'
 import { addTasks, claimTask } from '../../src/sync/runs/tasks.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
 const rentals = streamNamed('rentals')
 const payments = streamNamed('rental_payments')
@@ -22,12 +23,10 @@ const [rentalCount, each] = [60, 5]
 /** A tenth of 300 rows. */
 const mayGo = 30
 
-let mirror: TestMirror
+const mirror = opened(() => openTestMirror({ size: 5 }))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 5 })
   await mirror.stopWorker()
 })
-afterAll(() => mirror?.[Symbol.asyncDispose]())
 
 const now = (): Date => mirror.app.syncContext.clock.now()
 

@@ -1,21 +1,20 @@
 // What others change without a trace in the record: read when a rental of the boat changes, else as often as its turn comes,
 // and what changes without a rental is counted.
 
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { scheduleFacts, tick, wantedIntervals } from '../../src/jobs/schedule.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
 const calendars = 'resource_availability_years'
 const unavailabilities = 'resource_unavailabilities'
 
-let mirror: TestMirror
+const mirror = opened(() => openTestMirror({ size: 20 }, { API_PAGE_BASE: '1', SLOT_DURATIONS: '1' }))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 20 }, { API_PAGE_BASE: '1', SLOT_DURATIONS: '1' })
   await mirror.sync()
   // Rentals learned their boats after the calendars were read, but were read themselves before.
   await mirror.all(`update mirror.rentals set _read_at = _read_at - interval '1 min', _changed_at = clock_timestamp()`)
 })
-afterAll(() => mirror[Symbol.asyncDispose]())
 
 const asked = (end: string): readonly string[] =>
   mirror.sandbox

@@ -1,18 +1,17 @@
 // One record's odd answer stops that record and nothing else, and is never taken for an answer about what was asked for.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Run } from '../../src/sync/runs/runs.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
 const streams = ['user_identities', 'rental_crew_members', 'rental_payments']
 const single = 'GET /v3/rentals/{rentalId}/crewMembers/{crewMemberId}'
 
-let mirror: TestMirror
+const mirror = opened(() => openTestMirror({ size: 30 }, { MIRROR_DOCUMENTS: 'on', READ_ECONOMY: 'off' }))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 30 }, { MIRROR_DOCUMENTS: 'on', READ_ECONOMY: 'off' })
   await mirror.sync({ streams })
 })
-afterAll(() => mirror?.[Symbol.asyncDispose]())
 beforeEach(() => mirror.sandbox.clearFaults())
 
 /** Reads what is due, which is everything below the records. */

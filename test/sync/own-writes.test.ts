@@ -1,25 +1,26 @@
 // Lists and collections that show a write of ours late: what a sync reads of them does not undo what the mirror shows of it.
 
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { createPusher } from '../../src/outbox/pusher.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 import { type LateFront, openLateFront } from '../outbox/late-front.ts'
 import { Planner } from '../outbox/plans.ts'
 
 const streams = ['rentals', 'rental_payments', 'users']
 
-let mirror: TestMirror
 let front: LateFront
 let planner: Planner
-beforeAll(async () => {
-  mirror = await openTestMirror({ size: 16 }, { API_RATE_LIMIT: '0' }, undefined, async (url) => {
+const mirror = opened(() =>
+  openTestMirror({ size: 16 }, { API_RATE_LIMIT: '0' }, undefined, async (url) => {
     front = await openLateFront(url, 0)
     return front
-  })
+  }),
+)
+beforeAll(async () => {
   planner = new Planner(mirror.sandbox)
   await mirror.sync({ streams })
 })
-afterAll(() => mirror?.[Symbol.asyncDispose]())
 
 async function push(
   changes: readonly (readonly [operation: string, target: object, body?: object])[],

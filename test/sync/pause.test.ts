@@ -1,6 +1,6 @@
 // A stream that is paused: nothing of it is read, it is never late, and every request for it is answered so.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { instant } from '../../src/format.ts'
 import { readStatus } from '../../src/inspect/read-status.ts'
 import type { StatusFacts } from '../../src/inspect/status.ts'
@@ -12,18 +12,17 @@ import { askRefresh } from '../../src/sync/due/refreshes.ts'
 import { overdueTurns, pausedStreams } from '../../src/sync/due/stream-state.ts'
 import { pausedText, withoutPaused } from '../../src/sync/plan.ts'
 import { errorOf, openCommandLine } from '../cli/program.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
 const log = createLogger('silent')
 const by = { via: 'command' } as const
 const streams = ['users', 'harbours']
 
-let mirror: TestMirror
+const mirror = opened(() => openTestMirror({ size: 10 }, { MIRROR_DOCUMENTS: 'on' }))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 10 }, { MIRROR_DOCUMENTS: 'on' })
   await mirror.sync({ streams })
 })
-afterAll(() => mirror[Symbol.asyncDispose]())
 
 const pool = () => mirror.app.database.pool
 const status = (): Promise<StatusFacts> =>

@@ -1,16 +1,15 @@
 // Requests to read something now: one record with its details, or a stream; who may ask, how often, and what becomes of it.
 
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { askRefresh } from '../../src/sync/due/refreshes.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
-let mirror: TestMirror
+const mirror = opened(() => openTestMirror({ size: 20 }, { SLOT_DAYS: '0' }))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 20 }, { SLOT_DAYS: '0' })
   await mirror.sync()
 })
-afterAll(() => mirror?.[Symbol.asyncDispose]())
 beforeEach(async () => {
   await rows('delete from sync.requests where finished_at is not null')
   mirror.sandbox.resetRequests()

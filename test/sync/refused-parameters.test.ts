@@ -1,18 +1,17 @@
 // An API that refuses parameters it does not know: lists are read without them, whole, and that is said.
 
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { expect, it } from 'vitest'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 import { openStrictFront, type StrictFront } from '../helpers/strict-front.ts'
 
 let front: StrictFront
-let mirror: TestMirror
-beforeAll(async () => {
-  mirror = await openTestMirror({ size: 30 }, { API_PAGE_SIZE: '7' }, undefined, async (url) => {
+const mirror = opened(() =>
+  openTestMirror({ size: 30 }, { API_PAGE_SIZE: '7' }, undefined, async (url) => {
     front = await openStrictFront(url)
     return front
-  })
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+  }),
+)
 
 const streams = ['users', 'companies', 'resources', 'rentals']
 

@@ -1,25 +1,24 @@
 // A replay from quarantine asks nobody: the stored payload is mirrored as soon as nothing is wrong with it any more, and
 // stays, with the reason, as long as something is.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { dateIn } from '../../src/clock.ts'
 import { daysOf } from '../../src/sync/details/readers/calendar.ts'
 import { listQuarantine, type QuarantineEntry } from '../../src/sync/quarantine.ts'
 import { type Replayed, replayRecord } from '../../src/sync/replay.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
-let mirror: TestMirror
 let year: number
 let resourceId: string
+const mirror = opened(() => openTestMirror({ size: 8 }))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 8 })
   await mirror.sync({ streams: ['resources', 'rentals'] })
   const { clock, settings } = mirror.app.syncContext
   year = Number(dateIn(settings.timeZone, clock.now()).slice(0, 4))
   const { rows } = await query<{ id: string }>('select id from mirror.resources order by id limit 1')
   resourceId = String(rows[0]?.id)
 })
-afterAll(() => mirror?.[Symbol.asyncDispose]())
 beforeEach(async () => {
   mirror.sandbox.clearFaults()
   await query('delete from sync.quarantine')

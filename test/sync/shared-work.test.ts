@@ -1,19 +1,20 @@
 // How the details of a run are spread over workers.
 
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { messageOf } from '../../src/errors.ts'
 import { runTask } from '../../src/sync/run-task.ts'
 import { startRun } from '../../src/sync/runs/runs.ts'
 import { addTasks, claimTask, hasOpenTasks, takeWakeable } from '../../src/sync/runs/tasks.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
-let mirror: TestMirror
+const mirror = opened(() =>
+  openTestMirror({ size: 120 }, { API_PAGE_BASE: '1', API_CONCURRENCY: '2', READ_ECONOMY: 'off' }),
+)
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 120 }, { API_PAGE_BASE: '1', API_CONCURRENCY: '2', READ_ECONOMY: 'off' })
   await mirror.sync({ streams: ['rentals'] })
   await mirror.stopWorker()
 })
-afterAll(() => mirror?.[Symbol.asyncDispose]())
 
 /** A run without a plan; the one before it has ended, and no task waits. */
 async function rentalsRun(): Promise<string> {

@@ -1,15 +1,12 @@
 // The single read of a record that answers another one: nothing of the answer is taken for the record that was asked for.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { listQuarantine, type QuarantineEntry } from '../../src/sync/quarantine.ts'
 import { replayRecord } from '../../src/sync/replay.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
-let mirror: TestMirror
-beforeAll(async () => {
-  mirror = await openTestMirror({ size: 8 })
-})
-afterAll(() => mirror?.[Symbol.asyncDispose]())
+const mirror = opened(() => openTestMirror({ size: 8 }))
 
 describe('a single read that answers another record', () => {
   it('is in quarantine under the key that was asked for; neither record is touched, and a good answer clears it', async () => {

@@ -1,7 +1,7 @@
 // What is kept beside the mirror: records and their hashes, quarantine, unknown fields, pins, gate, endpoint statistics.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { createGateStore } from '../../src/api/admission/gate.ts'
 import { createEndpointRecorder } from '../../src/api/admission/traffic.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
@@ -23,13 +23,10 @@ import { insertNewRecords } from '../../src/sync/remembered/new-records.ts'
 import { readPayloads } from '../../src/sync/remembered/payloads.ts'
 import { listUnknownFields, noteUnknownFields } from '../../src/sync/unknown-fields.ts'
 import { runsOf } from '../helpers/extent.ts'
-import { at, type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { at, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 
-let mirror: Mirror
-beforeAll(async () => {
-  mirror = await openMirror()
-})
-afterAll(() => mirror[Symbol.asyncDispose]())
+const mirror = opened(openMirror)
 
 describe('a key as one text', () => {
   it('comes back as its parts, and SQL makes the same text', async () => {

@@ -1,6 +1,6 @@
 // The end of a sweep in steps: of more than one range, stopped again and again, it comes to the same as at once.
 
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { committing } from '../../src/sync/commit.ts'
 import { listReading, type TaskRun, taskRun } from '../../src/sync/context.ts'
@@ -9,13 +9,13 @@ import { endPass } from '../../src/sync/lists/end-pass.ts'
 import { type Checkpoint, firstCheckpoint, nextVariant } from '../../src/sync/lists/progress.ts'
 import { stepSize } from '../../src/sync/runs/sweep-ranges.ts'
 import { addTasks, claimTask, type Task } from '../../src/sync/runs/tasks.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { opened } from '../helpers/opened.ts'
 
 const size = 2 * stepSize.rows + 5_000
 
-let mirror: TestMirror
+const mirror = opened(() => openTestMirror({ size: 1 }))
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 1 })
   await mirror.stopWorker()
   await mirror.all(
     `insert into mirror.rentals (id, _payload, _source, _read_at, _deleted_at)
@@ -24,7 +24,6 @@ beforeAll(async () => {
        case when id % 9000 = 9 then now() end from generate_series(1, ${size}) id`,
   )
 })
-afterAll(() => mirror?.[Symbol.asyncDispose]())
 
 /** A run whose list answered these records, in an order that has nothing to do with their keys. */
 async function sweepOf(answered: string): Promise<string> {
