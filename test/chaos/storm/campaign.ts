@@ -30,28 +30,7 @@ export type StormOptions = {
   readonly signal?: AbortSignal
 }
 
-export type StormResult = {
-  readonly queue: Queue
-  readonly seed: number
-  readonly ms: number
-  readonly workers: number
-  /** Faults that happened, by kind. */
-  readonly faults: ReadonlyMap<FaultKind, number>
-  /** Kinds that are not possible here, and why. */
-  readonly impossible: ReadonlyMap<FaultKind, string>
-  readonly stories: number
-  readonly statuses: Readonly<Record<string, number>>
-  readonly worldRounds: number
-  readonly worldChanges: number
-  readonly requests: number
-  readonly runs: number
-  readonly rows: number
-  readonly feedRows: number
-  readonly refusedStarts: number
-  readonly peakMb: number | null
-  readonly settledInMs: number
-  readonly violations: readonly string[]
-}
+export type StormResult = Awaited<ReturnType<typeof runStorm>>
 
 /** A worker takes about 200 MB (docs/operations.md); with everything at once it may take half as much again. */
 export const memoryBoundMb = 300
@@ -148,7 +127,7 @@ async function numberOf(stage: Stage, sql: string): Promise<number> {
 }
 
 /** Runs one storm to its judgement. */
-export async function runStorm(options: StormOptions): Promise<StormResult> {
+export async function runStorm(options: StormOptions) {
   const { seed, folder, queue, signal, onEvent = () => {} } = options
   const stage = await openStage({ folder, queue, seed, size: options.size })
   const brokenOff = new Promise<never>((_, reject) => {
@@ -161,7 +140,7 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
   }
 }
 
-async function storm(stage: Stage, options: StormOptions, tell: (line: string) => void): Promise<StormResult> {
+async function storm(stage: Stage, options: StormOptions, tell: (line: string) => void) {
   const { seed, ms, workers, logs, queue } = options
   const { sandbox, env } = stage
   const violations: string[] = []
@@ -226,7 +205,9 @@ async function storm(stage: Stage, options: StormOptions, tell: (line: string) =
     seed,
     ms,
     workers,
+    /** How often each kind happened. */
     faults,
+    /** Kinds that are not possible here, and why. */
     impossible: new Map([...possible].flatMap(([kind, why]) => (why === null ? [] : [[kind, why] as const]))),
     stories,
     statuses,

@@ -27,15 +27,8 @@ const canonical = (value: unknown): string =>
       : each,
   )
 
-export type Consumer = {
-  /** Rows of the feed so far. */
-  readonly count: () => number
-  /** Reads what is left and compares. Returns what is wrong. */
-  finish(): Promise<readonly string[]>
-}
-
 /** Starts polling. */
-export function startConsumer(databaseUrl: string): Consumer {
+export function startConsumer(databaseUrl: string) {
   const pool = openStormPool(databaseUrl, 'consumer', 1)
   const stopping = new AbortController()
   const copy = new Map<string, Map<string, Row>>()
@@ -135,7 +128,9 @@ export function startConsumer(databaseUrl: string): Consumer {
     }
   }
   return {
+    /** Rows of the feed so far. */
     count: () => seen.size,
+    /** Reads what is left and compares. Returns what is wrong. */
     finish: async () => {
       stopping.abort()
       await polling

@@ -41,20 +41,7 @@ type Worker = {
   ended: Promise<unknown>
 }
 
-export type Fleet = {
-  /** SIGKILL, and a new one after `downMs`. */
-  kill(dice: number, downMs: number): Promise<void>
-  /** SIGSTOP, and SIGCONT after `ms`. */
-  pause(dice: number, ms: number): Promise<void>
-  /** SIGTERM to all. Returns what went wrong with that. */
-  stop(): Promise<readonly string[]>
-  /** What went wrong so far: workers that ended although nothing stopped them. */
-  readonly crashes: readonly string[]
-  /** Times a worker refused to start, with the error said, because the database or the queue was out. */
-  readonly refusals: () => number
-  /** The largest resident set of a worker seen, in megabytes; null where /proc is missing. */
-  readonly peakMb: () => number | null
-}
+export type Fleet = ReturnType<typeof startFleet>
 
 /** The last line of a program that cannot start names a code; these say that a service it needs is out. */
 const serviceOut = /"event":"command_failed","code":"(DATABASE|QUEUE)_\w+"/
@@ -69,7 +56,7 @@ export type FleetOptions = {
 }
 
 /** Starts workers. */
-export function startFleet({ size, env, folder, schedules }: FleetOptions): Fleet {
+export function startFleet({ size, env, folder, schedules }: FleetOptions) {
   const settings = join(folder, 'boat-mirror.yaml')
   writeFileSync(settings, JSON.stringify({ schedules })) // JSON is YAML
   const crashes: string[] = []
@@ -133,10 +120,14 @@ export function startFleet({ size, env, folder, schedules }: FleetOptions): Flee
 
   const pick = (dice: number): Worker | undefined => workers[Math.floor(dice * workers.length)]
   return {
+    /** What went wrong so far: workers that ended although nothing stopped them. */
     crashes,
+    /** How often a worker refused to start, with the error said, because the database or the queue was out. */
     refusals: () => refusals,
+    /** The largest resident set of a worker seen, in megabytes; null where /proc is missing. */
     peakMb: () => (peakKb === 0 ? null : Math.round(peakKb / 1024)),
-    kill: async (dice, downMs) => {
+    /** SIGKILL, and a new one after `downMs`. */
+    kill: async (dice: number, downMs: number): Promise<void> => {
       const worker = pick(dice)
       if (worker === undefined || worker.child.exitCode !== null) return
       worker.expected = true
@@ -145,12 +136,14 @@ export function startFleet({ size, env, folder, schedules }: FleetOptions): Flee
       await sleep(downMs)
       if (!stopping) Object.assign(worker, launch(worker.name))
     },
-    pause: async (dice, ms) => {
+    /** SIGSTOP, and SIGCONT after `ms`. */
+    pause: async (dice: number, ms: number): Promise<void> => {
       const { child } = pick(dice) ?? {}
       child?.kill('SIGSTOP')
       await sleep(ms)
       child?.kill('SIGCONT')
     },
+    /** SIGTERM to all. Returns what went wrong with that. */
     stop: async () => {
       stopping = true
       clearInterval(sampling)

@@ -27,26 +27,6 @@ type Change = {
   readonly response: string | null
 }
 
-export type Partners = {
-  /** Rentals of the beginning that nobody else may touch. */
-  readonly rentals: ReadonlySet<string>
-  /** Queues no more; resolves when the current story has ended. */
-  stop(): Promise<void>
-  /**
-   * Waits until no change can move on without a decision. Returns null, or those that are open still when none of them moved for
-   * `quietMs`, or after `longestMs`.
-   */
-  settled(patience: { readonly quietMs: number; readonly longestMs: number }): Promise<string | null>
-  /** Reads the truth, and the writes that reached the API, oldest first. */
-  judge(writes: readonly LoggedRequest[]): Promise<Judgement>
-}
-
-export type Judgement = {
-  readonly statuses: Readonly<Record<string, number>>
-  readonly stories: number
-  readonly violations: readonly string[]
-}
-
 export type PartnersOptions = {
   readonly databaseUrl: string
   readonly sandbox: Sandbox
@@ -122,7 +102,7 @@ async function openChanges(pool: pg.Pool): Promise<string> {
 }
 
 /** Starts to play stories. */
-export function startPartners({ databaseUrl, sandbox, seed, everyMs }: PartnersOptions): Partners {
+export function startPartners({ databaseUrl, sandbox, seed, everyMs }: PartnersOptions) {
   const random = createRandom(seed, 'partners').next
   const cast = chooseCast(sandbox, new Set())
   const pool = openStormPool(databaseUrl, 'partner', 2)
@@ -151,12 +131,18 @@ export function startPartners({ databaseUrl, sandbox, seed, everyMs }: PartnersO
 
   const isQuiet = async (): Promise<boolean> => !(await canProgress(pool))
   return {
+    /** Rentals of the beginning that nobody else may touch. */
     rentals: new Set([...cast.rentals, ...cast.options.map(({ rentalId }) => rentalId)].map(String)),
+    /** Queues no more; resolves when the current story has ended. */
     stop: async () => {
       stopping.abort()
       await telling
     },
-    settled: async ({ quietMs, longestMs }) => {
+    /**
+     * Waits until no change can move on without a decision. Returns null, or those that are open still when none of them moved
+     * for `quietMs`, or after `longestMs`.
+     */
+    settled: async ({ quietMs, longestMs }: { readonly quietMs: number; readonly longestMs: number }) => {
       const end = Date.now() + longestMs
       let quietEnd = Date.now() + quietMs
       let before = ''
@@ -169,7 +155,8 @@ export function startPartners({ databaseUrl, sandbox, seed, everyMs }: PartnersO
         await sleep(250)
       }
     },
-    judge: async (writes) => {
+    /** Reads the truth, and the writes that reached the API, oldest first. */
+    judge: async (writes: readonly LoggedRequest[]) => {
       const { rows } = await pool.query<Change>(
         'select id::text, operation, status, error, coalesce(conflict, response)::text as response from outbox.queue order by id',
       )

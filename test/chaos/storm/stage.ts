@@ -2,35 +2,17 @@
 
 import { join } from 'node:path'
 import pg from 'pg'
-import { createSandbox, type Sandbox } from '../../../sandbox/index.ts'
+import { createSandbox } from '../../../sandbox/index.ts'
 import { withDatabase } from '../../helpers/addresses.ts'
-import { type OwnPostgres, openOwnPostgres } from '../../helpers/postgres-server.ts'
+import { openOwnPostgres } from '../../helpers/postgres-server.ts'
 import { findOnPath, type OwnRedis, startRedis } from '../../helpers/redis-server.ts'
 import { openTcpProxy, type TcpProxy } from '../../helpers/tcp-proxy.ts'
 import { openStormPool } from './pool.ts'
-import { openVolume, type Volume } from './volume.ts'
+import { openVolume } from './volume.ts'
 
 export type Queue = 'postgres' | 'redis'
 
-export type Stage = {
-  readonly queue: Queue
-  readonly sandbox: Sandbox
-  readonly postgres: OwnPostgres
-  readonly postgresProxy: TcpProxy
-  /** null where the queue is on Postgres. */
-  readonly redis: { readonly server: OwnRedis; readonly proxy: TcpProxy } | null
-  readonly apiProxy: TcpProxy
-  /** The file system of the database, or why it has none of its own. */
-  readonly volume: Volume | string
-  /** As its owner, past the proxy: partners, the consumer, hogs. */
-  readonly ownerUrl: string
-  /** As superuser, to look and to end connections: there is room for it when everything else is refused. */
-  readonly control: pg.Pool
-  readonly controlUrl: string
-  /** The settings of the workers. */
-  readonly env: Readonly<Record<string, string>>
-  close(): Promise<void>
-}
+export type Stage = Awaited<ReturnType<typeof openStage>>
 
 /** A database of this size is left room to grow, and is filled within a second. */
 const volumeMb = 900
@@ -38,7 +20,7 @@ const volumeMb = 900
 const connections = '120'
 const timeLimitMs = '2000'
 /** Over all workers. */
-export const requestsPerSecond = 200
+const requestsPerSecond = 200
 
 const throughProxy = (url: string, { port }: TcpProxy): string => {
   const address = new URL(url)
@@ -75,7 +57,7 @@ export type StageOptions = {
 }
 
 /** Opens all services; what was opened is closed again when one of them cannot be. */
-export async function openStage({ folder, queue, seed, size }: StageOptions): Promise<Stage> {
+export async function openStage({ folder, queue, seed, size }: StageOptions) {
   const closers: (() => Promise<unknown>)[] = []
   const close = async (): Promise<void> => {
     for (let next = closers.pop(); next !== undefined; next = closers.pop()) await next()
@@ -95,7 +77,7 @@ export async function openStage({ folder, queue, seed, size }: StageOptions): Pr
     const postgresProxy = keep(await openTcpProxy(Number(new URL(ownerUrl).port)))
     const sandbox = keep(await createSandbox({ size, seed, latencyMs: 1, envelope: 'items' }))
     const apiProxy = keep(await openTcpProxy(sandbox.port))
-    let redis: Stage['redis'] = null
+    let redis: { readonly server: OwnRedis; readonly proxy: TcpProxy } | null = null
     if (queue === 'redis') {
       const program = findOnPath('redis-server')
       if (program === undefined) throw new Error('There is no redis-server on the path.')
@@ -116,18 +98,17 @@ export async function openStage({ folder, queue, seed, size }: StageOptions): Pr
       ...(redis === null ? {} : { REDIS_URL: throughProxy(redis.server.url, redis.proxy) }),
     }
     return {
-      queue,
-      sandbox,
-      postgres,
-      postgresProxy,
+      ...{ queue, sandbox, postgres, postgresProxy, apiProxy, controlUrl, close },
+      /** Null where the queue is on Postgres. */
       redis,
-      apiProxy,
+      /** The file system of the database, or why it has none of its own. */
       volume,
+      /** As its owner, past the proxy: partners, the consumer, hogs. */
       ownerUrl,
+      /** As superuser, to look and to end connections: there is room for it when everything else is refused. */
       control,
-      controlUrl,
+      /** The settings of the workers. */
       env,
-      close,
     }
   } catch (error) {
     await close()
