@@ -1,24 +1,17 @@
 // A name that there is not is refused wherever one is given: it would be an empty answer, or changes that nobody saw.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../sandbox/index.ts'
+import { describe, expect, it } from 'vitest'
+import { createSandbox } from '../sandbox/index.ts'
 import { kyselyOn } from '../src/database/sql.ts'
-import { changes, type FeedOptions, type Mirror, openMirror } from '../src/index.ts'
-import { createTestDatabase, type TestDatabase } from './helpers/database.ts'
+import { changes, type FeedOptions, openMirror } from '../src/index.ts'
+import { createTestDatabase } from './helpers/database.ts'
+import { opened } from './helpers/opened.ts'
 
-let database: TestDatabase
-let sandbox: Sandbox
-let mirror: Mirror
-beforeAll(async () => {
-  database = await createTestDatabase()
-  sandbox = await createSandbox({ size: 1 })
-  mirror = await openMirror({ databaseUrl: database.url, apiBaseUrl: sandbox.url, apiAuth: 'none', logLevel: 'silent' })
-})
-afterAll(async () => {
-  await mirror.close()
-  await sandbox.close()
-  await database[Symbol.asyncDispose]()
-})
+const database = opened(createTestDatabase)
+const sandbox = opened(() => createSandbox({ size: 1 }))
+const mirror = opened(() =>
+  openMirror({ databaseUrl: database.url, apiBaseUrl: sandbox.url, apiAuth: 'none', logLevel: 'silent' }),
+)
 
 describe('the feed for a program', () => {
   const open = (options: object) => () => changes(kyselyOn(database.pool), options as FeedOptions)

@@ -3,10 +3,11 @@
 import type { QueryResultRow } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
-import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
+import { errorOf, openCommandLine } from '../cli/program.ts'
 import { withLogin } from '../helpers/addresses.ts'
 import { createTestDatabase } from '../helpers/database.ts'
-import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { opened } from '../helpers/opened.ts'
+import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 const denied = '42501'
 const mark = Math.random().toString(36).slice(2, 8)
@@ -18,11 +19,9 @@ type Created = {
   readonly sql: readonly string[]
 }
 
-let mirror: Mirror
-let cli: CommandLine
+const mirror = opened(openMirror)
+const cli = opened(() => openCommandLine({ DATABASE_URL: mirror.url }))
 beforeAll(async () => {
-  mirror = await openMirror()
-  cli = await openCommandLine({ DATABASE_URL: mirror.url })
   await mirror.write({
     tables: [
       tableOf('companies', 1, [rowOf('companies', { id: 1 }), rowOf('companies', { id: 2 })]),
@@ -35,8 +34,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const { id } of await mirror.all<{ id: string }>('select id from sync.access_tokens where revoked_at is null'))
     await cli.run(['access', 'token', 'revoke', id])
-  await cli?.[Symbol.asyncDispose]()
-  await mirror?.[Symbol.asyncDispose]()
 })
 
 async function create(name: string, ...flags: readonly string[]): Promise<Created> {

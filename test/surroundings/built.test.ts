@@ -2,29 +2,21 @@
 // bundle, says the same, and ends with the same exit code without a signal. `npm run surroundings` runs all of them; `worker` and
 // `sandbox`, which run until stopped, have tests of their own.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
-import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createSandbox } from '../../sandbox/index.ts'
+import { type Ended, openCommandLine } from '../cli/program.ts'
+import { createTestDatabase } from '../helpers/database.ts'
 import { isFull } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 
-let database: TestDatabase
-let sandbox: Sandbox
-let cli: CommandLine
-
+const database = opened(createTestDatabase)
+const sandbox = opened(() => createSandbox({ size: 3 }))
+const cli = opened(() => openCommandLine({ DATABASE_URL: database.url, API_BASE_URL: sandbox.url, API_AUTH: 'none' }))
 beforeAll(async () => {
-  database = await createTestDatabase()
-  sandbox = await createSandbox({ size: 3 })
-  cli = await openCommandLine({ DATABASE_URL: database.url, API_BASE_URL: sandbox.url, API_AUTH: 'none' })
   expect(await cli.run(['sync', 'harbours'])).toMatchObject({ code: 0 })
   await database.pool.query(
     `select mirror.refresh('harbours'); select outbox.enqueue('user.update', '{"userId": 1}', '{"firstName": "Ann"}')`,
   )
-})
-afterAll(async () => {
-  await cli[Symbol.asyncDispose]()
-  await sandbox.close()
-  await database[Symbol.asyncDispose]()
 })
 
 /** Without what differs from call to call: numbers, with their units, and the columns that they widen. */

@@ -2,7 +2,7 @@
 // until the next analyze Postgres takes the open ones for a single row, and every index of open changes for as good as any other.
 
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Change } from '../../src/outbox/change.ts'
 import {
   canProgress,
@@ -17,6 +17,7 @@ import { markDispatched } from '../../src/outbox/dispatch.ts'
 import { changesForPerson, saveOutboxLimit } from '../../src/outbox/inspect.ts'
 import type { Done } from '../../src/outbox/outcome.ts'
 import { settleDone } from '../../src/outbox/settle.ts'
+import { opened } from '../helpers/opened.ts'
 import { statementsBeyond } from '../helpers/plans.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 
@@ -153,15 +154,13 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
 const withinAMinute = `set local statement_timeout = '60s'`
 
 describe('Postgres with statistics of an outbox in which all was settled, and 10,000 open changes', () => {
-  let mirror: Mirror
+  const mirror = opened(openWithoutAutovacuum)
   beforeAll(async () => {
-    mirror = await openWithoutAutovacuum()
     await queue(mirror, 1, 100)
     await mirror.all(settleAll)
     await mirror.all('analyze outbox.queue')
     await queue(mirror, 101, 100 + size)
   })
-  afterAll(() => mirror[Symbol.asyncDispose]())
 
   for (const [what, most, work] of statements)
     it(`${what}: the work does not grow with the square of what is queued`, async () => {
@@ -170,15 +169,13 @@ describe('Postgres with statistics of an outbox in which all was settled, and 10
 })
 
 describe('an outbox of 10,000 settled changes and 50 open ones', () => {
-  let mirror: Mirror
+  const mirror = opened(openWithoutAutovacuum)
   beforeAll(async () => {
-    mirror = await openWithoutAutovacuum()
     await queue(mirror, 1, size)
     await mirror.all(settleAll)
     await queue(mirror, size + 1, size + 50)
     await mirror.all('vacuum (analyze) outbox.queue')
   })
-  afterAll(() => mirror[Symbol.asyncDispose]())
 
   for (const [what, work] of [
     ['OUTBOX_LIMIT', enqueueWithLimit],

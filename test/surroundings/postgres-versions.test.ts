@@ -2,27 +2,19 @@
 // fetched from npm's registry, so it runs where that is asked for: with `npm run surroundings`.
 
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
-import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
+import { describe, expect, inject, it, vi } from 'vitest'
+import { errorOf, openCommandLine } from '../cli/program.ts'
 import { ask } from '../embedded/folders.ts'
 import { isFull } from '../helpers/extent.ts'
+import { opened } from '../helpers/opened.ts'
 import { openPostgresVersion, tooOldVersion } from '../helpers/postgres-versions.ts'
 
 // A Postgres that is too old is fetched from npm, created and started.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 describe.runIf(isFull)(`Postgres ${tooOldVersion}`, () => {
-  let server: Awaited<ReturnType<typeof openPostgresVersion>>
-  let cli: CommandLine
-
-  beforeAll(async () => {
-    server = await openPostgresVersion(tooOldVersion, join(inject('runFolder'), 'too-old'), {})
-    cli = await openCommandLine({ DATABASE_URL: server.url })
-  })
-  afterAll(async () => {
-    await cli?.[Symbol.asyncDispose]()
-    await server?.close()
-  })
+  const server = opened(() => openPostgresVersion(tooOldVersion, join(inject('runFolder'), 'too-old'), {}))
+  const cli = opened(() => openCommandLine({ DATABASE_URL: server.url }))
 
   const said = /Postgres 13\.\d+ is too old\. \[DATABASE_REFUSED\]\s+Use Postgres 14 or newer\./
 
