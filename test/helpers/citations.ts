@@ -108,14 +108,9 @@ function brokenLinks(texts: Texts, from: string, text: string): readonly string[
 const isAddress = (link: string): boolean =>
   !/\s/.test(link) && URL.canParse(link) && /^https:\/\/[^/]+\.[a-z]+(?:\/|$)|^http:\/\/127\.0\.0\.1:/.test(link)
 
-/** Names of source files in a document, by the end of their path (`sync/plan.ts`, `{a,b}.ts` for two), that no file has. */
+/** Names of source files in a document, by the end of their path (`sync/plan.ts`), that no file has. */
 const unknownFiles = (texts: Texts, document: string): readonly string[] =>
-  [...document.matchAll(/(?<=`)[\w./,{}-]+\.(?:ts|mjs|sql)(?=`)/g)]
-    .flatMap(([name]) => alternatives(name))
+  [...document.matchAll(/(?<=`)[\w./-]+\.(?:ts|mjs|sql)(?=`)/g)]
+    .map(([name]) => name)
     .filter((name) => !name.startsWith('NNNN') && ![...texts.keys()].some((path) => `/${path}`.endsWith(`/${name}`)))
     .map((name) => `no such file: ${name}`)
-
-function alternatives(name: string): readonly string[] {
-  const [, before = '', list = '', after = ''] = /^(.*)\{(.*)\}(.*)$/.exec(name) ?? []
-  return list === '' ? [name] : list.split(',').map((each) => `${before}${each}${after}`)
-}
