@@ -14,7 +14,7 @@ const inlined = ['kysely', 'fastify', 'pino-pretty']
 /** Only `inject` of fastify loads it, which we do not call. */
 const neverLoaded = 'light-my-request'
 
-const { dependencies } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
 const packageOf = (path) => /^(?:@[^/]+\/)?[^/]+/.exec(path)[0]
 
 const packages = {
