@@ -25,6 +25,7 @@ export type Round = {
   readonly write: { readonly ms: number; readonly rows: number } | null
   readonly rowByRow: BaselineResult | null
   readonly multiRow: BaselineResult | null
+  readonly careful: BaselineResult | null
 }
 
 export type Work = {
@@ -132,12 +133,16 @@ export async function prepareRounds(
     ...(work.against.includes('long-lived worker') ? [longLived] : []),
     ...(work.against.includes('write floor') ? [async () => ({ write: await write() })] : []),
     ...(work.against.includes('usual ways')
-      ? [async () => ({ rowByRow: await baseline('rows') }), async () => ({ multiRow: await baseline('pages') })]
+      ? [
+          async () => ({ rowByRow: await baseline('rows') }),
+          async () => ({ multiRow: await baseline('pages') }),
+          async () => ({ careful: await baseline('careful') }),
+        ]
       : []),
   ]
   return async (round) => {
     const measured: Partial<Round> = {}
     for (const step of round % 2 === 1 ? steps : [...steps].reverse()) Object.assign(measured, await step(round))
-    return { worker: null, write: null, rowByRow: null, multiRow: null, ...measured } as Round
+    return { worker: null, write: null, rowByRow: null, multiRow: null, careful: null, ...measured } as Round
   }
 }

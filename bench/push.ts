@@ -1,6 +1,7 @@
 // Write-back: how soon a queued change reaches an idle API, and how many changes a second go through.
 
-import { Client } from 'pg'
+import { Client, Pool } from 'pg'
+import { Pool as Http } from 'undici'
 import { sleep } from '../src/clock.ts'
 import type { Place } from './lists.ts'
 import { start } from './processes.ts'
@@ -10,11 +11,15 @@ export type PushResult = {
   /** Milliseconds from the commit of `outbox.enqueue` to the arrival of the write at the API, of each sample. */
   readonly latenciesMs: readonly number[]
   readonly full: { readonly changes: number; readonly rentals: number; readonly ms: number }
+  /** The same additions by a bare queue: one request a change, in order for each rental. */
+  readonly bareMs: number
 }
 
 type Logged = { readonly time: string; readonly method: string; readonly body: unknown }
 
 const idleMs = 250
+/** API_CONCURRENCY, where it is not set. */
+const places = 8
 
 /** Runs a push worker on a database whose rentals were mirrored. */
 export async function runPush(
@@ -42,7 +47,9 @@ export async function runPush(
     // Old statistics, as autovacuum leaves them at some moments: all that is in the outbox is done.
     await client.query('analyze outbox.queue')
     const ms = await drain(client, ids, wishes.changes)
-    return { latenciesMs: latencies, full: { changes: wishes.changes, rentals: ids.length, ms } }
+    await worker.end()
+    const bareMs = await drainBare(database, world.url, ids, wishes.changes)
+    return { latenciesMs: latencies, full: { changes: wishes.changes, rentals: ids.length, ms }, bareMs }
   } finally {
     await client.end()
     await worker.end()
@@ -92,3 +99,60 @@ async function drain(client: Client, ids: readonly number[], changes: number): P
     return performance.now() - began
   }
 }
+
+/**
+ * What a queue of jobs costs that sends one request a change, in order for each rental, and does nothing else: no merge, no check
+ * of what the API has, no evidence. As many places as the product has (API_CONCURRENCY).
+ */
+async function drainBare(
+  databaseUrl: string,
+  apiUrl: string,
+  ids: readonly number[],
+  changes: number,
+): Promise<number> {
+  const database = new Pool({ connectionString: databaseUrl, max: places })
+  const api = new Http(apiUrl, { connections: places })
+  try {
+    await database.query(`create schema bare; create table bare.jobs (id bigint generated always as identity primary key,
+      rental bigint not null, body jsonb not null, running boolean not null default false)`)
+    await database.query(
+      `insert into bare.jobs (rental, body) select ($1::bigint[])[1 + n % cardinality($1::bigint[])],
+         jsonb_build_object('firstName', 'Bare ' || n, 'lastName', 'Bench', 'type', 'ADULT')
+       from generate_series(0, $2::int - 1) n`,
+      [ids, changes],
+    )
+    await database.query('create index on bare.jobs (rental, id); analyze bare.jobs')
+    const began = performance.now()
+    await Promise.all(Array.from({ length: places }, () => workOff(database, api)))
+    return performance.now() - began
+  } finally {
+    await database.end()
+    await api.close()
+  }
+}
+
+async function workOff(database: Pool, api: Http): Promise<void> {
+  for (;;) {
+    const { rows } = await database.query<{ id: string; rental: string; body: unknown }>({
+      name: 'next',
+      text: nextJob,
+    })
+    const [job] = rows
+    if (job === undefined) return
+    const { statusCode, body } = await api.request({
+      method: 'POST',
+      path: `/v3/rentals/${job.rental}/crewMembers`,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(job.body),
+    })
+    await body.dump()
+    if (statusCode >= 300) throw new Error(`A bare request was answered with ${statusCode}.`)
+    await database.query({ name: 'done', text: 'delete from bare.jobs where id = $1', values: [job.id] })
+  }
+}
+
+/** The first job that no other of its rental comes before. */
+const nextJob = `update bare.jobs set running = true where id = (
+    select id from bare.jobs j where not running and not exists (select from bare.jobs b where b.rental = j.rental and b.id < j.id)
+    order by id limit 1 for update skip locked)
+  returning id, rental, body`

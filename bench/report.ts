@@ -83,6 +83,7 @@ export function roundRows(title: string, rounds: readonly Round[]): Cell[][] {
   const rowByRow = given(rounds.map((round) => round.rowByRow))
   const workers = given(rounds.map((round) => round.worker))
   const multiRow = given(rounds.map((round) => round.multiRow))
+  const careful = given(rounds.map((round) => round.careful))
   return [
     plainRow(
       'download floor',
@@ -107,6 +108,7 @@ export function roundRows(title: string, rounds: readonly Round[]): Cell[][] {
     syncRow('1 % changed', of('changed')),
     ...(rowByRow.length > 0 ? [plainRow('row-by-row upserts', rowByRow)] : []),
     ...(multiRow.length > 0 ? [plainRow('one multi-row upsert per page', multiRow)] : []),
+    ...(careful.length > 0 ? [plainRow('the same, equal rows skipped, next page read meanwhile', careful)] : []),
   ]
 }
 

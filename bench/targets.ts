@@ -64,11 +64,14 @@ export function listRatios(title: string, length: Length, rounds: readonly Round
   ]
   if (rounds.every(({ worker }) => worker !== null))
     ratios.push(fact('first sync by a long-lived worker / limit', (round) => (round.worker?.ms ?? 0) / limitOf(round)))
-  if (rounds.some(({ rowByRow, multiRow }) => rowByRow === null || multiRow === null)) return ratios
+  if (rounds.some(({ rowByRow, multiRow, careful }) => rowByRow === null || multiRow === null || careful === null))
+    return ratios
   const rowByRow = (round: Round): number => (round.rowByRow?.ms ?? 0) / round.first.ms
   const multiRow = (round: Round): number => (round.multiRow?.ms ?? 0) / round.first.ms
+  const careful = (round: Round): number => (round.careful?.ms ?? 0) / round.first.ms
   if (length === 'long')
     ratios.push(
+      goal(ratio('careful upserts / first sync', careful, atLeast, 0.9)),
       goal(ratio('multi-row / first sync', multiRow, atLeast, 1.4)),
       goal(ratio('row by row / first sync', rowByRow, atLeast, 4)),
     )
@@ -130,6 +133,13 @@ export function pushRatios(results: readonly PushResult[]): readonly Ratio[] {
   )
   return [
     goal(atLeast('push: changes a second', quantile(results.map(changesPerSecond), 0.5), 300)),
+    stated(
+      'push: one request a change in order / changes a second',
+      quantile(
+        results.map((result) => result.full.ms / result.bareMs),
+        0.5,
+      ),
+    ),
     goal(atMost('push: from enqueue to the request, idle, 99th percentile in ms', p99, 32)),
   ]
 }
