@@ -71,10 +71,11 @@ begin
     update outbox.queue q set departed = true, sent_at = clock_timestamp(), request = s.request::jsonb, proof = s.proof::jsonb,
       record_key = s.record_key, warning = s.warning, looks = 0, error = null, response = null, conflict = null
     from unnest(ids, fences, requests, proofs, keys, warnings) as s (id, fence, request, proof, record_key, warning)
-    where q.id = s.id and q.fence = s.fence and q.status = 'sending' and q.lease_until > clock_timestamp()
-      and q.epoch = (select h.epoch from sync.history() h)
+    where q.id = s.id and q.fence = s.fence and q.epoch = (select h.epoch from sync.history() h)
       and (select generation from privacy) = coalesce(of_generation, (select generation from privacy))
-      and {{durably}} and case when q.id = s.id then outbox.why_unsent(q) is null end
+      -- Within `case`, so that rows are found by id and not by the index of all that are being sent.
+      and {{durably}} and case when q.id = s.id
+        then q.status = 'sending' and q.lease_until > clock_timestamp() and outbox.why_unsent(q) is null end
     returning q.id, q.sent_at;
 end $$;
 comment on function outbox.mark_dispatched(bigint[], bigint[], text[], text[], text[], text[], bigint) is
