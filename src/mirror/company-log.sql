@@ -45,7 +45,7 @@ begin
     owners := mirror_log.owners(above, {{above_key}}, c.epoch, c.xid, place, c.seq);
     -- A deletion holds no values. What came in the same transaction comes with all that this wrote.
     comes := above = c.stream and {{says_former_of_entry}};
-    has := case when c.operation = 'delete' then coalesce(owners[1] = any(companies), false)
+    has := case when c.operation = 'delete' then coalesce(owners[1] = any(companies) and owners[3] = any(companies), false)
       when comes then owners[1:2] <@ companies
       else owners[1:3] <@ companies and not exists (select from (select * from mirror.change_log l where l.key = c.key offset 0) l
         where l.stream = c.stream and l.seq > c.seq and l.seq < owners[4]) end;

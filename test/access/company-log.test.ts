@@ -511,7 +511,11 @@ describe('of a role that is restricted to companies', () => {
       {
         numRuns: isQuick ? 10 : isFull ? 300 : 30,
         // The option is written by who comes later in the feed, and committed before the boat is sold.
-        examples: [[[act(0, 'write', 0), act(2, 'write', 1), act(2, 'commit', 0), act(0, 'sell', 1)], 1]],
+        // And an option is deleted and is back in the transaction that sells its boat.
+        examples: [
+          [[act(0, 'write', 0), act(2, 'write', 1), act(2, 'commit', 0), act(0, 'sell', 1)], 1],
+          [[act(0, 'sell', 1), act(0, 'drop', 2), act(0, 'write', 2)], 1],
+        ],
       },
     )
   }, 1_800_000) // hundreds of histories, in full
