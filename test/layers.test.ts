@@ -17,6 +17,14 @@ describe('the program', () => {
   })
 })
 
+it('what opens the app for a command loads the sandbox only to run it', () => {
+  const loaded = new Set(['src/cli/open.ts'])
+  for (const file of loaded)
+    for (const { from, to, typeOnly, later } of imports) if (from === file && !typeOnly && !later) loaded.add(to)
+  expect(loaded.size).toBeGreaterThan(100)
+  expect([...loaded].filter((file) => file.startsWith('sandbox/'))).toEqual([])
+})
+
 describe('an import is judged by the layers of both files', () => {
   const cases = [
     { line: "import { a } from '../app.ts'", file: 'src/cli/main.ts', allowed: true },
@@ -85,7 +93,7 @@ describe('imports are read from statements', () => {
 
 describe('circles', () => {
   const edges = (...pairs: readonly (readonly [string, string])[]) =>
-    pairs.map(([from, to]) => ({ from, to, typeOnly: false }))
+    pairs.map(([from, to]) => ({ from, to, typeOnly: false, later: false }))
   const cases = [
     { name: 'a file that imports itself', imports: edges(['a', 'a']), cycles: [['a', 'a']] },
     { name: 'two files', imports: edges(['a', 'b'], ['b', 'a']), cycles: [['a', 'b', 'a']] },

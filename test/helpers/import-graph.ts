@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, posix, relative, sep } from 'node:path'
 
-/** One import of a file of ours by another; paths from the project's folder, with `/`. */
-export type Import = { readonly from: string; readonly to: string; readonly typeOnly: boolean }
+/** One import of a file of ours by another; paths from the project's folder, with `/`. `later`: by `import()`, when it is reached. */
+export type Import = { readonly from: string; readonly to: string; readonly typeOnly: boolean; readonly later: boolean }
 
 /** Upper layers may use lower ones; folders of one layer do not know each other. */
 const layers: readonly (readonly string[])[] = [
@@ -98,7 +98,7 @@ export function parseImports(path: string, text: string): Import[] {
     const target = source ?? bare ?? dynamic
     if (target === undefined || !target.startsWith('.')) return []
     const to = posix.normalize(posix.join(posix.dirname(path), target))
-    return [{ from: path, to, typeOnly: clause !== undefined && isTypeOnly(clause) }]
+    return [{ from: path, to, typeOnly: clause !== undefined && isTypeOnly(clause), later: dynamic !== undefined }]
   })
 }
 

@@ -2,7 +2,6 @@
 // it, used by the others, and taken over by one of them when the first ends.
 
 import { join } from 'node:path'
-import { createSandbox } from '../../../sandbox/index.ts'
 import { sleep } from '../../clock.ts'
 import { findFreePort } from '../../embedded/connection.ts'
 import { withLock } from '../../embedded/lock.ts'
@@ -111,6 +110,8 @@ async function answers(url: string): Promise<boolean> {
 
 /** Runs the sandbox here, with the world as it was left. */
 async function host(dataDir: string, known: SandboxFile | null, log: Logger): Promise<Hosted> {
+  // Most commands have an API, or find the sandbox running: they do without its 700 modules.
+  const { createSandbox } = await import('../../../sandbox/index.ts')
   const port = await findFreePort(known?.port)
   const sandbox = await createSandbox({ port }, await savedWorld(dataDir))
   try {
