@@ -9,7 +9,6 @@
 create or replace function company_access.of_role(role_id oid) returns bigint[]
   language plpgsql stable parallel safe set search_path = pg_catalog, pg_temp as $$
 declare
-  become constant text := case when current_setting('server_version_num')::int >= 160000 then 'set' else 'member' end;
   roles oid[] := array[role_id];
   found record;
   companies bigint[];
@@ -23,7 +22,8 @@ begin
           where p.role = m.roleid and p.cluster = company_access.cluster())
     )
     select array_agg(s.role) into roles from memberships s
-      where s.role = role_id or pg_has_role(role_id, s.role, 'usage') or pg_has_role(role_id, s.role, become);
+      where s.role = role_id or pg_has_role(role_id, s.role, 'usage')
+        or pg_has_role(role_id, s.role, case when current_setting('server_version_num')::int >= 160000 then 'set' else 'member' end);
   end if;
   for found in
     select p.name, p.role, p.cluster, m.role as member_of, pg_get_userbyid(m.role) = p.name as same_name, restriction.companies
@@ -54,7 +54,7 @@ create or replace function company_access.visible() returns bigint[]
   language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
   caller constant oid := company_access.caller();
-  login constant oid := (select r.oid from pg_roles r where r.rolname = session_user);
+  login constant oid := to_regrole(quote_ident(session_user));
 begin
   return coalesce(company_access.of_role(caller), case when login <> caller then company_access.of_role(login) end);
 end $$;
