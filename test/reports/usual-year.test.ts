@@ -7,7 +7,7 @@ import type { Row } from './answer-parts.ts'
 import { months } from './answers-about-months.ts'
 import { ApiWorld } from './api-world.ts'
 
-vi.setConfig({ testTimeout: 3_600_000 })
+vi.setConfig({ testTimeout: 7_200_000 })
 
 const rentals = isFull ? 20_000 : 300
 /** Changes of all kinds in a month; as many rentals are canceled, priced anew or paid. */
