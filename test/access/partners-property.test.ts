@@ -3,12 +3,10 @@
 // a hand-over, and a limited role, or one of its name, never sees more.
 
 import fc from 'fast-check'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
 import { opened } from '../helpers/opened.ts'
 import { openPartners } from './partners-rig.ts'
-
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 })
 
 const partners = opened(openPartners)
 

@@ -1,11 +1,9 @@
 // In a folder where nothing is set up, commands that only read create nothing, and say how to set it up.
 
 import { readdir } from 'node:fs/promises'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { opened } from '../helpers/opened.ts'
 import { errorOf, openCommandLine } from './program.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const cli = opened(() => openCommandLine())
 

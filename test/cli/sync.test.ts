@@ -1,6 +1,6 @@
 // `sync` and what shows its results, end to end: the command line, a database of its own, a sandbox.
 
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createSandbox } from '../../sandbox/index.ts'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
 import { sleep } from '../../src/clock.ts'
@@ -10,8 +10,6 @@ import { opened } from '../helpers/opened.ts'
 import { errorOf, openCommandLine } from './program.ts'
 
 // Some of them sync a whole world.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
-
 const database = opened(() => createTestDatabase())
 const sandbox = opened(() => createSandbox({ size: 46 }))
 const api = { API_AUTH: 'none', API_RATE_LIMIT: '0', PRICE_DAYS: '5', SLOT_DAYS: '1' }

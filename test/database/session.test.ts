@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, connect as openSocket } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { openDatabase } from '../../src/database/database.ts'
 import { openClient, withClient } from '../../src/database/session.ts'
 import type { Queryable } from '../../src/database/sql.ts'
@@ -18,8 +18,6 @@ import { findPgBouncer, startPgBouncer } from '../helpers/pgbouncer.ts'
 import { quiet } from '../helpers/rows.ts'
 
 // A first migrate, as a role whose every setting is hostile.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
-
 /** Settings that a role keeps, each with the reason. What is in none of these lists must be the same in every session. */
 const speed = 'changes how long an answer takes, not the answer: for the administrator to choose'
 const logged = 'changes what the server logs or counts, not what it answers'

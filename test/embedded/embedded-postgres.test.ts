@@ -4,15 +4,13 @@ import { once } from 'node:events'
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { translateDatabaseError } from '../../src/database/sql-states.ts'
 import { type EmbeddedPostgres, holdsDatabase, openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
 import type { State } from '../../src/embedded/state.ts'
 import { answers, ask, type Folder, makeFolder, quiet } from './folders.ts'
 
 // A Postgres is created, started and stopped.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 const isRoot = process.getuid?.() === 0
 const settings = { fsync: 'off' }
 let folder: Folder

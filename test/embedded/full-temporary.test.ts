@@ -14,8 +14,6 @@ import { type CommandLine, openCommandLine } from '../cli/program.ts'
 import { type Folder, makeFolder } from './folders.ts'
 
 // A Postgres is created.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 describe.runIf(process.getuid?.() === 0 && process.platform === 'linux')('a full temporary folder', () => {
   let place: Folder
   let volume: Volume

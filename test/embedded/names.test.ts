@@ -3,7 +3,7 @@
 
 import { cp, mkdir, readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { findPackage, prepareBinaries } from '../../src/embedded/binaries.ts'
 import { openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
 import { chooseIdentity } from '../../src/embedded/identity.ts'
@@ -13,8 +13,6 @@ import { opened } from '../helpers/opened.ts'
 import { ask, makeFolder, quiet } from './folders.ts'
 
 // A Postgres is created, started and stopped.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 const names = [
   '$HOME and $(touch executed)',
   'a `touch executed` b',

@@ -1,12 +1,10 @@
 // Several processes on one embedded database: who starts it, who stops it, and what a kill leaves behind.
 
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { buildProgram, type Child, type Program, startProgram } from '../helpers/child-program.ts'
 import { answers, ask, type Folder, makeFolder } from './folders.ts'
 
 // A Postgres is created, started, killed and recovered.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 type Opened = { readonly url: string; readonly startedHere: boolean }
 
 let program: Program

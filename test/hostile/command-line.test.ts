@@ -2,17 +2,15 @@
 // Postgres says of a wrong literal.
 
 import fc from 'fast-check'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
 import { errorCodes } from '../../src/errors.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { errorOf, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { opened } from '../helpers/opened.ts'
-import { limitMs, sampleOf } from './draw.ts'
+import { sampleOf } from './draw.ts'
 import { digits, jsonText, text } from './generators.ts'
-
-vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const commands = [
   ['changes', 'list'],

@@ -7,15 +7,13 @@ import { validateHeaderValue } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { buildTarget } from '../../src/api/wire/request.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { pagingStyles, settings } from '../../src/settings.ts'
-import { limitMs, settingsOf } from './draw.ts'
+import { settingsOf } from './draw.ts'
 import { digits, jsonText, names, text } from './generators.ts'
-
-vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const folder = mkdtempSync(join(tmpdir(), 'boat-mirror-hostile-'))
 const file = join(folder, 'boat-mirror.yaml')

@@ -6,9 +6,6 @@ import { runsOf } from '../helpers/extent.ts'
 /** How many of these cases this run draws, or one of `parts` equal parts of it. */
 export const casesOf = (cases: number, parts = 1): number => Math.max(1, Math.round(runsOf(cases) / parts))
 
-/** A time limit in milliseconds: thousands of cases on a machine that does other things besides. */
-export const limitMs = 600_000
-
 export const seed = Number(process.env.FUZZ_SEED ?? '20260713')
 
 /** What fast-check is to do; a failure prints seed and path. */

@@ -2,13 +2,11 @@
 // ours that names the place, or accepted and stored as it is.
 
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../helpers/database.ts'
 import { opened } from '../helpers/opened.ts'
 import { type Call, calls } from './changes.ts'
-import { limitMs, sampleOf } from './draw.ts'
-
-vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
+import { sampleOf } from './draw.ts'
 
 type Answer = {
   readonly place: number

@@ -2,13 +2,11 @@
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { isLosslessNumber, isObject, type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
-import { limitMs, settingsOf } from './draw.ts'
+import { settingsOf } from './draw.ts'
 import { brokenJsonText, digits, jsonText } from './generators.ts'
-
-vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const storable = (text: string): string => text.replace(/\0|\p{Surrogate}/gu, '\ufffd')
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { describe, it, vi } from 'vitest'
+import { describe, it } from 'vitest'
 import { readEnvelope } from '../../src/api/paging/envelope.ts'
 import { nextOfLinkHeader, resolveNextLink } from '../../src/api/paging/next-link.ts'
 import { readPages } from '../../src/api/paging/pages.ts'
@@ -11,10 +11,8 @@ import type { Answer, Page } from '../../src/api/types.ts'
 import { type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import type { PagingStyle } from '../../src/config.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
-import { limitMs, settingsOf } from './draw.ts'
+import { settingsOf } from './draw.ts'
 import { digits, jsonText, names, objectText, text } from './generators.ts'
-
-vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const paths = [
   'data',

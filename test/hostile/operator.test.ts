@@ -1,7 +1,7 @@
 // Hostile keys, reasons and payloads where people see them: the status page, explain, quarantine and report.
 
 import { Client } from 'pg'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { readConfig } from '../../src/config.ts'
 import { explainRecord } from '../../src/inspect/explain.ts'
@@ -10,10 +10,8 @@ import { quarantineRecords } from '../../src/sync/quarantine.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { opened } from '../helpers/opened.ts'
 import { openBarePages } from '../web/pages-rig.ts'
-import { limitMs, sampleOf } from './draw.ts'
+import { sampleOf } from './draw.ts'
 import { text } from './generators.ts'
-
-vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const storable = (value: string): string => value.replace(/\0|\p{Surrogate}/gu, '\ufffd')
 const hostile = (): readonly string[] => sampleOf(300, text).map(storable)

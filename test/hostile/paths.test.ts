@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { buildRequest, buildTarget } from '../../src/api/wire/request.ts'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
@@ -11,10 +11,8 @@ import { createTestDatabase } from '../helpers/database.ts'
 import { opened } from '../helpers/opened.ts'
 import { createRig } from '../outbox/rig.ts'
 import { calls } from './changes.ts'
-import { casesOf, limitMs, sampleOf, settingsOf } from './draw.ts'
+import { casesOf, sampleOf, settingsOf } from './draw.ts'
 import { names, text } from './generators.ts'
-
-vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const segmentsOf = (path: string): readonly string[] => path.split('/').slice(1)
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { beforeAll, describe, it, vi } from 'vitest'
+import { beforeAll, describe, it } from 'vitest'
 import { convertValue } from '../../src/api/wire/convert.ts'
 import { type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { streams } from '../../src/catalog/catalog.ts'
@@ -11,11 +11,9 @@ import { embeddedRecords } from '../../src/sync/details/embeds.ts'
 import { missingInList, overlay } from '../../src/sync/lists/summary.ts'
 import { contentKeys, keyOf, projectRecord, type RequestValues } from '../../src/sync/records/project.ts'
 import { unshownFields } from '../../src/sync/records/unknown-fields.ts'
-import { limitMs, settingsOf } from './draw.ts'
+import { settingsOf } from './draw.ts'
 import { digits, jsonText, text } from './generators.ts'
 import { type Example, exampleRecords, mutations } from './records.ts'
-
-vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const types: readonly ColumnType[] = [
   'text',

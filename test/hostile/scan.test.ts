@@ -3,16 +3,14 @@
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readEnvelope } from '../../src/api/paging/envelope.ts'
 import { Elements, elementsAt, hashOfBytes, readPage, readRecord } from '../../src/api/wire/elements.ts'
 import { isObject, type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { scanPage } from '../../src/api/wire/scan.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
-import { casesOf, limitMs, seed, settingsOf } from './draw.ts'
+import { casesOf, seed, settingsOf } from './draw.ts'
 import { brokenJsonText, digits, jsonText, names, objectText } from './generators.ts'
-
-vi.setConfig({ testTimeout: limitMs })
 
 type Parsed = ReturnType<typeof parseJson>
 

@@ -1,7 +1,7 @@
 // Whole syncs of garbage into a real Postgres: every record is mirrored as received or in quarantine as received, the
 // counts add up, nothing crashes and nothing is injected.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openApp } from '../../src/app.ts'
 import { streams } from '../../src/catalog/catalog.ts'
 import { readConfig } from '../../src/config.ts'
@@ -11,11 +11,9 @@ import { createRequest } from '../../src/sync/due/requests.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { type Run, runsOfRequest } from '../../src/sync/runs/runs.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { casesOf, limitMs } from './draw.ts'
+import { casesOf } from './draw.ts'
 import { type GarbageApi, serveGarbage } from './garbage-api.ts'
 import { type Example, exampleRecords } from './records.ts'
-
-vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const log = createLogger(process.env.TEST_LOG_LEVEL ?? 'silent')
 

@@ -5,15 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { createServer, type Server } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, it } from 'vitest'
 import { parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { buildTarget } from '../../src/api/wire/request.ts'
 import { createTransport, type Transport } from '../../src/api/wire/transport.ts'
 import { ApiError } from '../../src/errors.ts'
-import { limitMs, settingsOf } from './draw.ts'
+import { settingsOf } from './draw.ts'
 import { brokenJsonText, digits, jsonText, text } from './generators.ts'
-
-vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const bytes = fc.oneof(
   { weight: 3, arbitrary: fc.oneof(jsonText, brokenJsonText).map((source) => Buffer.from(source)) },

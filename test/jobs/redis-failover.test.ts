@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import { sleep } from '../../src/clock.ts'
 import { openBackend } from '../../src/jobs/backend.ts'
 import type { QueueBackend } from '../../src/jobs/queues.ts'
@@ -15,8 +15,6 @@ import { probe } from '../../src/web/health.ts'
 import { findOnPath, type OwnRedis, startRedis } from '../helpers/redis-server.ts'
 
 // Two servers are started, and one learns from the other.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 const program = findOnPath('redis-server') ?? ''
 
 /** One address that leads new connections to `target`, and leaves those there are alone. */

@@ -11,8 +11,6 @@ import { recordingLog } from '../api/recording-log.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { opened } from '../helpers/opened.ts'
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
-
 /** A backend that does what a test says with each wake-up: `deliver` runs its job. */
 function fakeBackend(onJob: (deliver: () => void) => void): QueueBackend {
   let process: Processor = async () => ({})

@@ -24,7 +24,7 @@ import { contextFor } from '../outbox/rig.ts'
 import { type AlertsRig, type Message, openAlerts } from './alerts-rig.ts'
 import { openReceiver } from './receiver.ts'
 
-vi.setConfig({ testTimeout: 900_000, hookTimeout: 120_000 })
+vi.setConfig({ testTimeout: 900_000 })
 
 const mirror = opened(() => openTestMirror({ size: 10 }))
 const cli = opened(() => openCommandLine())

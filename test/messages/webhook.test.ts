@@ -32,7 +32,6 @@ const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 /** What `secret` is replaced by in a rotation. */
 const newSecret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 const [size, wantedKills] = isFull ? [20_000, 20] : [600, 3]
-vi.setConfig({ testTimeout: isFull ? 600_000 : 120_000 })
 
 let receiver: Receiver
 let running: { stop(): Promise<void> }[] = []

@@ -1,7 +1,7 @@
 // Consumers of the feed: where each goes on, who may have it, what is refused, and what happens when one falls behind or dies.
 
 import pg from 'pg'
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { consumerStatus } from '../../src/inspect/feed.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import { isFull } from '../helpers/extent.ts'
@@ -205,8 +205,6 @@ describe('retention', () => {
 
 // In full for `npm run chaos`.
 const [size, wantedKills] = isFull ? [25_000, 20] : [500, 4]
-vi.setConfig({ testTimeout: 300_000 })
-
 describe('a consumer that is killed', () => {
   it('is given every change, in order, and has applied each once, while writers roll back', async () => {
     let running = 4

@@ -1,7 +1,7 @@
 // What an update does not mean to change is upstream afterwards as it was before, to the last character and digit.
 
 import fc from 'fast-check'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { BodyField, WriteDef } from '../../src/catalog/types.ts'
 import { writeNamed, writes } from '../../src/catalog/writes.ts'
 import type { ChangeInfo } from '../../src/outbox/inspect.ts'
@@ -12,8 +12,6 @@ import { canonical, startRawApi } from './raw-api.ts'
 import { sharedRig } from './rig.ts'
 
 // Each case is a change that goes out and is read back.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 const api = opened(startRawApi)
 const rig = sharedRig({ front: async () => ({ url: api.url, [Symbol.asyncDispose]: async () => {} }) })
 let lastId = 0

@@ -13,8 +13,6 @@ import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 import type { ApiRental, ApiWorld } from './api-world.ts'
 import { forget, histories, show, told } from './rental-histories.ts'
 
-vi.setConfig({ testTimeout: 600_000 })
-
 const mirror = opened(openMirror)
 const ids = ['1', '2', '3', '4']
 

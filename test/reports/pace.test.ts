@@ -9,7 +9,7 @@ import { opened } from '../helpers/opened.ts'
 import { at, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 const [rentalsDrawn, daysKept] = isFull ? [20_000, 365] : isQuick ? [300, 40] : [1_000, 60]
-vi.setConfig({ testTimeout: isQuick ? 60_000 : 1_800_000, hookTimeout: isQuick ? 60_000 : 1_800_000 })
+vi.setConfig({ testTimeout: 1_800_000, hookTimeout: 1_800_000 })
 
 const dayMs = 86_400_000
 const today = Date.parse(new Date().toISOString().slice(0, 10))

@@ -2,7 +2,7 @@
 // with what the payloads of the day and of the day before come to.
 
 import fc from 'fast-check'
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { grantCompanies, revokeCompanies } from '../../src/serve/access/company-access.ts'
 import { runsOf } from '../helpers/extent.ts'
 import { opened } from '../helpers/opened.ts'
@@ -10,8 +10,6 @@ import { asRole, stateOf } from '../helpers/roles.ts'
 import { openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 import { type ApiRecord, type ApiWorld, at, codeOf } from './api-world.ts'
 import { forget, histories, type State, show, told } from './rental-histories.ts'
-
-vi.setConfig({ testTimeout: 600_000 })
 
 const mirror = opened(openMirror)
 beforeAll(async () => {

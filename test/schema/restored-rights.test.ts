@@ -6,7 +6,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Pool } from 'pg'
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { migrate } from '../../src/schema/migrate.ts'
 import { withDatabase } from '../helpers/addresses.ts'
 import { findJitPostgres } from '../helpers/jit-postgres.ts'
@@ -14,8 +14,6 @@ import { type OwnPostgres, openOwnPostgres } from '../helpers/postgres-server.ts
 import { openInstalledPostgres } from '../helpers/postgres-versions.ts'
 
 // A Postgres is created: roles belong to the whole cluster.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 })
-
 let folder: string
 let server: OwnPostgres
 let admin: Pool

@@ -1,14 +1,12 @@
 // A database in which a role that may create in `public` has made objects with the names of Postgres: none of them is ours. All of
 // them, and more ways to come to them, are tried by test/surroundings/strangers.test.ts.
 
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { createTestDatabase } from '../helpers/database.ts'
 import { plantStrangers } from '../helpers/strangers.ts'
 import { openWork } from '../helpers/strangers-work.ts'
 
 // A first sync, and a thousand objects to make.
-vi.setConfig({ testTimeout: 240_000 })
-
 it('no statement of the program, and none in its views and functions, calls what a role made in public', async () => {
   await using database = await createTestDatabase({ migrated: false })
   await using strangers = await plantStrangers(database.url, false)

@@ -2,7 +2,7 @@
 // lies behind it, and a mirror that is as it was.
 
 import fc from 'fast-check'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
 import { runsOf } from '../helpers/extent.ts'
@@ -12,8 +12,6 @@ import { brokenJsonText, jsonText, names, objectText, text } from '../hostile/ge
 import { createOpenApiCheck, type OpenApiCheck } from './openapi-check.ts'
 import { type RawAnswer, sendRaw } from './raw-request.ts'
 import { openServed } from './served-rig.ts'
-
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
 const settingsOf = (numRuns: number) => ({ numRuns: runsOf(numRuns), seed })
 

@@ -16,8 +16,6 @@ import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { quiet } from '../helpers/rows.ts'
 
 // A Postgres of its own, and workers that sync while their clocks are set.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 const hour = 3_600_000
 const day = 24 * hour
 // Two workers read each world: both by the same days.

@@ -14,8 +14,6 @@ import { openOwnPostgres } from '../helpers/postgres-server.ts'
 import { ranges } from './ranges.ts'
 
 // Servers of its own, and commands that load the program anew.
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
-
 const set = (database: TestDatabase, setting: string): Promise<unknown> =>
   database.pool.query(
     `do $do$ begin execute format('alter database %I set ${setting.replaceAll("'", "''")}', current_database()); end $do$`,

@@ -1,6 +1,6 @@
 // What is done for a few rows reads a few rows, however many there are: ten times the rows, and the same plans are followed.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestPool } from '../helpers/database.ts'
 import { isFull } from '../helpers/extent.ts'
 import { statementsOf } from '../helpers/plans.ts'
@@ -8,8 +8,6 @@ import { type Mirror, openMirror } from '../helpers/rows.ts'
 import { filling, needStatistics, works } from '../helpers/statements.ts'
 
 // Hundreds of thousands of rows are filled.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
-
 const sizes = [20_000, 200_000] as const
 let mirrors: readonly Mirror[] = []
 beforeAll(async () => {

@@ -9,8 +9,6 @@ import { type CommandLine, type Ended, openCommandLine, type Started } from '../
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { isFull } from '../helpers/extent.ts'
 
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
-
 /** Far more than it takes on a busy machine, and less than this page takes in one piece. */
 const promptMs = 20_000
 /** What the program needs for any other page, and several times the 20 MB that an answer may have. */

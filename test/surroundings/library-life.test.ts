@@ -11,7 +11,7 @@ import type { Held } from '../helpers/library-program.ts'
 import { openTcpProxy, type TcpProxy } from '../helpers/tcp-proxy.ts'
 
 const lastsMs = 30 * 60_000
-vi.setConfig({ testTimeout: lastsMs + 120_000, hookTimeout: 60_000 })
+vi.setConfig({ testTimeout: lastsMs + 600_000 })
 
 let database: TestDatabase
 let sandbox: Sandbox

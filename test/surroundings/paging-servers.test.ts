@@ -1,15 +1,13 @@
 // Servers that page in every way, drawn at random: read by the client (10,000, test/api/paging-servers.test.ts) and as runs of a sync.
 
 import fc from 'fast-check'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { hidesInSilence, serverOf, worlds } from '../api/drawn-servers.ts'
 import { json, startServer } from '../api/http-server.ts'
 import type { Server } from '../api/page-servers.ts'
 import '../api/paging-servers.test.ts'
 import { isFull } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
-
-vi.setConfig({ testTimeout: 600_000 })
 
 const syncs = isFull ? 300 : 20
 

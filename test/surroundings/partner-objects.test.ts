@@ -1,7 +1,7 @@
 // What partners add to our schemas: it stays. If it stops what we write, an error names its owner and what to do.
 
 import { randomBytes } from 'node:crypto'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { migrate } from '../../src/schema/migrate.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
@@ -9,8 +9,6 @@ import { isFull } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 // Commands load the program anew, and sync a whole world.
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
-
 const harbours = async (mirror: TestMirror, full = false) => (await mirror.sync({ streams: ['harbours'], full }))[0]
 
 const one = async (mirror: TestMirror, sql: string): Promise<unknown> =>

@@ -14,8 +14,6 @@ import { findPgBouncer, type PgBouncer, startPgBouncer } from '../helpers/pgboun
 import { differencesFromTruth } from '../helpers/truth.ts'
 import { Planner } from '../outbox/plans.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
-
 const program = findPgBouncer()
 const mark = randomBytes(6).toString('hex')
 const password = 'a'.repeat(12)

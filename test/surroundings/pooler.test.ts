@@ -2,7 +2,7 @@
 // queue on Redis behind one of the poolers: what it asks of a pooler then is less than with its queue on Postgres.
 
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { readConfig } from '../../src/config.ts'
 import { type CommandLine, errorOf, openCommandLine, type Started } from '../cli/program.ts'
@@ -14,8 +14,6 @@ import { Planner } from '../outbox/plans.ts'
 import { ranges } from './ranges.ts'
 
 // Servers of its own, and commands and workers that load the program anew.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
-
 const program = findPgBouncer()
 const redisUrl = inject('redisUrl')
 /** The advisory lock of a migrate, which older versions hold, too. */

@@ -2,7 +2,7 @@
 // fetched from npm's registry, so it runs where that is asked for: with `npm run surroundings`.
 
 import { join } from 'node:path'
-import { describe, expect, inject, it, vi } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 import { errorOf, openCommandLine } from '../cli/program.ts'
 import { ask } from '../embedded/folders.ts'
 import { isFull } from '../helpers/extent.ts'
@@ -10,8 +10,6 @@ import { opened } from '../helpers/opened.ts'
 import { openPostgresVersion, tooOldVersion } from '../helpers/postgres-versions.ts'
 
 // A Postgres that is too old is fetched from npm, created and started.
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
-
 describe.runIf(isFull)(`Postgres ${tooOldVersion}`, () => {
   const server = opened(() => openPostgresVersion(tooOldVersion, join(inject('runFolder'), 'too-old'), {}))
   const cli = opened(() => openCommandLine({ DATABASE_URL: server.url }))

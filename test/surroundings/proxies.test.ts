@@ -4,7 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { readConfig } from '../../src/config.ts'
 import { type CommandLine, type Ended, errorOf, openCommandLine } from '../cli/program.ts'
@@ -17,8 +17,6 @@ import { differencesFromTruth } from '../helpers/truth.ts'
 import { ranges } from './ranges.ts'
 
 // Servers of its own, and commands that load the program anew.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
-
 const host = 'api.boats.test'
 
 let folder: string

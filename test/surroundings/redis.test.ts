@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { readConfig } from '../../src/config.ts'
 import { findFreePort } from '../../src/embedded/connection.ts'
@@ -19,8 +19,6 @@ import { differencesFromTruth } from '../helpers/truth.ts'
 import { ranges } from './ranges.ts'
 
 // Servers of its own, and commands that load the program anew.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
-
 const program = findOnPath('redis-server') ?? ''
 const there = inject('redisUrl') !== null && program !== ''
 const timeout = 180_000

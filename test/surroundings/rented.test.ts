@@ -22,8 +22,6 @@ import { type OwnPostgres, openOwnPostgres } from '../helpers/postgres-server.ts
 import { askedVersion } from '../helpers/postgres-versions.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
 
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
-
 const ranges = { priceDays: 3, slotDays: 1, calendarYears: 0 } as const
 const bouncer = findPgBouncer()
 const truthRanges = { days: ranges.slotDays, priceDays: ranges.priceDays, calendarYears: ranges.calendarYears }

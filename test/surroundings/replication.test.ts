@@ -6,14 +6,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Pool } from 'pg'
 import { LogicalReplicationService, type Pgoutput, PgoutputPlugin } from 'pg-logical-replication'
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../sandbox/index.ts'
 import { streams } from '../../src/catalog/catalog.ts'
 import { type Mirror, openMirror } from '../../src/library.ts'
 import { type OwnPostgres, openOwnPostgres } from '../helpers/postgres-server.ts'
 import { askedVersion } from '../helpers/postgres-versions.ts'
-
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
 type Row = Readonly<Record<string, unknown>>
 type Change = Extract<Pgoutput.Message, { tag: 'insert' | 'update' | 'delete' }>

@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'dotenv'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SandboxOptions } from '../../sandbox/index.ts'
 import { searchSettings } from '../../src/cli/check-search.ts'
 import { writeSettings } from '../../src/cli/check-settings.ts'
@@ -18,8 +18,6 @@ import { openTestMirror } from '../helpers/mirror.ts'
 import { ranges } from './ranges.ts'
 
 // A whole world is synced and compared field by field.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 type Shape = {
   readonly paging: SandboxOptions['paging']
   readonly pageBase: 0 | 1

@@ -3,7 +3,7 @@
 // of rentals and what lies below them, which are the tables that it must analyse.
 
 import type { PoolClient } from 'pg'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import { endpointFacts, trafficPoints } from '../../src/inspect/calls.ts'
@@ -45,8 +45,6 @@ import { statementsBeyond } from '../helpers/plans.ts'
 import { openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 
 // Tables of thousands of rows are filled and planned on, over and over.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
-
 const size = 20_000
 const rentals = streamNamed('rentals')
 const payments = streamNamed('rental_payments')

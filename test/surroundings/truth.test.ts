@@ -1,7 +1,7 @@
 // What a sync must show: every table equal to the truth, nothing written when nothing changed, changes found. The default world is
 // read with `npm run surroundings`; with `npm run test:all` a smaller one, in which every read is called all the same.
 
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import type { Run } from '../../src/sync/runs/runs.ts'
@@ -10,8 +10,6 @@ import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { ranges } from './ranges.ts'
 
 // Whole worlds are synced several times and compared field by field.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
-
 const unfinished = (runs: readonly Run[]): readonly string[] =>
   runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.status} ${run.error}`)
 

@@ -4,7 +4,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
 import { isObject, type Json, type JsonObject, stringifyJson } from '../../src/api/wire/json.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
@@ -18,8 +18,6 @@ import { feedSettled } from '../helpers/rows.ts'
 import { createRig, type Rig } from '../outbox/rig.ts'
 
 // Each restores a database of several thousand statements, and migrates it.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 const psql = findPsql()
 const script = fileURLToPath(new URL('../../deploy/upgrade-to-baseline.sql', import.meta.url))
 const dump = new URL('./earlier-schemas/before-baseline.sql.gz', import.meta.url)

@@ -1,14 +1,12 @@
 // A check carries out the tasks of a sync and compares: it finds what differs, and writes nothing.
 
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Comparison } from '../../src/mirror/comparison.ts'
 import { CheckTally, checkStreams, isDifferent } from '../../src/sync/check.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
 // A whole world is synced, changed and compared.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 it('finds nothing after a sync, then what is missing, different and only here, and leaves everything as it is', async () => {
   await using mirror = await openTestMirror({ size: 6 })
   const { app } = mirror

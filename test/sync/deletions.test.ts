@@ -10,8 +10,6 @@ import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { startRelease } from '../helpers/release.ts'
 
 // A whole world is synced several times.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 const statusOf = (runs: readonly Run[], stream: string): string | undefined =>
   runs.find((run) => run.stream === stream)?.status
 

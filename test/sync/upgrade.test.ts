@@ -1,12 +1,10 @@
 // A program that projects records in another way than the one before it: the lists are read once, their rows compared, and no
 // detail falls due for it.
 
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { json, startServer } from '../api/http-server.ts'
 import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
 const count = 1_000
 const perPage = 100

@@ -4,7 +4,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { noteServer, type Server } from '../../src/database/presence.ts'
 import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
@@ -25,8 +25,6 @@ import {
 import { openBarePages, openPages, type Pages } from './pages-rig.ts'
 
 // A Chromium, and a mirror whose syncs it watches.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
-
 const pictures = process.env.SCREENSHOTS
 
 async function picture(page: Page, name: string): Promise<void> {

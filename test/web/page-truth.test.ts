@@ -1,7 +1,7 @@
 // Every number on the page, in the metrics and in `status --json` is that of the database: the sandbox drives the mirror
 // through fresh, late, failing, held and quarantined, and all four are compared.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streams as catalog, readEndpoints } from '../../src/catalog/catalog.ts'
 import { sleep } from '../../src/clock.ts'
 import { type CommandLine, openCommandLine } from '../cli/program.ts'
@@ -10,8 +10,6 @@ import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { openPages, type Pages, readMetrics, textOf } from './pages-rig.ts'
 
 // A mirror is led through its life, with syncs of a whole world.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
-
 let mirror: TestMirror
 let pages: Pages
 let cli: CommandLine
