@@ -40,8 +40,8 @@ declare
 begin
   perform sync.assert_may_close(of_company);
   if not exists (select from sync.closes c where c.name = $1) then
-    if not exists (select from mirror.companies c where c.id = of_company union all select from mirror.rentals r where r.company_id = of_company)
-      and of_company is not null then
+    if of_company is not null and not exists (select from mirror.companies c where c.id = of_company
+        union all select from mirror.rentals r where r.company_id = of_company) then
       raise exception 'There is no company % in the mirror.', of_company using errcode = 'P0002', hint = 'report.fleet names the companies.';
     end if;
     -- All rows are computed and sorted before the first is written: who writes holds the feed back.
