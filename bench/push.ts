@@ -18,7 +18,7 @@ export type PushResult = {
 type Logged = { readonly time: string; readonly method: string; readonly body: unknown }
 
 const idleMs = 250
-/** API_CONCURRENCY, where it is not set. */
+/** Requests at once, of the product and of the bare queue. */
 const places = 8
 
 /** Runs a push worker on a database whose rentals were mirrored. */
@@ -27,7 +27,7 @@ export async function runPush(
   wishes: { readonly prepared: string; readonly samples: number; readonly changes: number; readonly rentals: number },
 ): Promise<PushResult> {
   const database = await databases.copy(wishes.prepared)
-  const options: PushOptions = { apiUrl: world.url, env: { DATABASE_URL: database } }
+  const options: PushOptions = { apiUrl: world.url, env: { DATABASE_URL: database, API_CONCURRENCY: String(places) } }
   const worker = start(programs.push, [JSON.stringify(options)])
   const client = new Client({ connectionString: database })
   try {
@@ -102,7 +102,7 @@ async function drain(client: Client, ids: readonly number[], changes: number): P
 
 /**
  * What a queue of jobs costs that sends one request a change, in order for each rental, and does nothing else: no merge, no check
- * of what the API has, no evidence. As many places as the product has (API_CONCURRENCY).
+ * of what the API has, no evidence.
  */
 async function drainBare(
   databaseUrl: string,
