@@ -206,5 +206,7 @@ begin
       order by c.xid desc, c.seq desc limit 1),
     (select '1.' || this_epoch || '.0.' || c.seq || '.' || mirror.cursor_mark(c.seq, c.xid, c.changed_at, c.key)
       from mirror.change_log c
-      where c.epoch <> this_epoch order by c.seq desc limit 1));
+      where c.epoch <> this_epoch -- none: found by the index, or all entries of this epoch would be read
+        and (exists (select from mirror.change_log f where f.epoch < this_epoch) or exists (select from mirror.change_log f where f.epoch > this_epoch))
+      order by c.seq desc limit 1));
 end $$;

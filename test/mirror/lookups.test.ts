@@ -90,7 +90,10 @@ describe('a few rows are merged by a plan that was made when the table was nearl
   })
 })
 
-describe('a consumer that connected when the log was nearly empty', () => {
+// Any transaction of the server holds the feed back, also one of another database.
+const isHeldBack = [false, true]
+
+describe.each(isHeldBack)('a consumer that connected when the log was nearly empty, held back: %s', (isHeld) => {
   const functions = [
     ['mirror.next_changes', `select * from mirror.next_changes('early', 50)`],
     ['mirror.changes_since', 'select * from mirror.changes_since(mirror.last_cursor(), 50)'],
@@ -101,7 +104,8 @@ describe('a consumer that connected when the log was nearly empty', () => {
   it.each(functions)('%s reads no more of the log and of its table when they have grown', async (_name, sql) => {
     await using own = await openMirror()
     const { pool } = own.db
-    const consumer = await pool.connect()
+    const [consumer, other] = [await pool.connect(), await pool.connect()]
+    if (isHeld) await other.query('begin; select pg_current_xact_id()')
     const write = async (ids: readonly number[]): Promise<void> => {
       const rows = ids.map((id) => rowOf('harbours', { id, name: `Harbour ${id}` }))
       await own.db.transaction((client) => applyWrites(client, { tables: [tableOf('harbours', 1, rows)] }))
@@ -127,6 +131,7 @@ describe('a consumer that connected when the log was nearly empty', () => {
       expect(await ask()).toBeLessThanOrEqual(500) // 50 entries, found in their order, each with its row and its later ones
     } finally {
       consumer.release()
+      other.release(true)
     }
   })
 })
