@@ -247,7 +247,7 @@ async function benchDetails(tools: Tools): Promise<void> {
       depth: 'details',
       streams: detailStreams,
       before: [],
-      against: [],
+      against: ['write floor'],
     })
     tools.results.ratios.push(...detailRatios(title, 2.5, rounds))
   }
@@ -261,7 +261,7 @@ async function benchLatency(tools: Tools): Promise<void> {
     depth: 'details',
     streams: detailStreams,
     before: [],
-    against: [],
+    against: ['write floor'],
   } as const
   tools.results.ratios.push(...detailRatios(title, 1.08, await runRounds(title, tools, work)))
 }

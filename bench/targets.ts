@@ -96,6 +96,12 @@ export const detailRatios = (title: string, mostTimesFloor: number, rounds: read
       mostTimesFloor,
     ),
   ),
+  goal(
+    stated(
+      `${title}: first sync / download, then write`,
+      middle(rounds, ({ first, download, write }) => first.ms / (download.ms + (write?.ms ?? Number.NaN))),
+    ),
+  ),
   atLeast(
     `${title}: first sync / nothing changed`,
     middle(rounds, (round) => round.first.ms / round.again.ms),
