@@ -9,6 +9,7 @@ import { openMirror } from '../../src/library.ts'
 import { createLogger } from '../../src/log.ts'
 import { decideStream } from '../../src/sync/decisions.ts'
 import { askRefresh } from '../../src/sync/due/refreshes.ts'
+import { createRequest, openStreams } from '../../src/sync/due/requests.ts'
 import { overdueTurns, pausedStreams } from '../../src/sync/due/stream-state.ts'
 import { pausedText, withoutPaused } from '../../src/sync/plan.ts'
 import { errorOf, openCommandLine } from '../cli/program.ts'
@@ -80,6 +81,17 @@ describe('a paused stream', () => {
       await expect(askRefresh(pool(), 'users', key)).rejects.toMatchObject({
         ...{ code: 'USAGE', message: 'users is paused: resume it first.' },
       })
+  })
+
+  it('is not started by a request that comes after those before it were dropped', async () => {
+    const client = await pool().connect()
+    try {
+      await client.query('begin')
+      await createRequest(client, { trigger: 'test', streams, full: false })
+      expect((await openStreams(client)).map(({ stream }) => stream)).toEqual(['harbours'])
+    } finally {
+      client.release(true)
+    }
   })
 
   it('is paused and resumed by a program and by commands, too', async () => {

@@ -48,11 +48,13 @@ export async function isRequested(db: Queryable, { stream, hot }: Turn): Promise
   return rowCount === 1
 }
 
+/** The streams of open requests, without what a pause keeps from being started. */
 export async function openStreams(db: Queryable): Promise<readonly OpenStream[]> {
   const { rows } = await db.query<OpenStream>(
     `select s.request_id, q.trigger, q.full_read, q.hot, s.stream, s.run_id, r.status as run_status, r.swept_at is not null as swept
      from sync.requests q join sync.request_streams s on s.request_id = q.id left join sync.runs r on r.id = s.run_id
-     where q.finished_at is null order by q.id`,
+     where q.finished_at is null and (r.id is not null
+       or not exists (select from sync.streams p where p.stream = s.stream and p.paused_by is not null)) order by q.id`,
   )
   return rows
 }
