@@ -47,6 +47,33 @@ describe('claims', () => {
     expect(await claim(8, cyd)).toEqual(['ann', 'cyd', 'ann', 'cyd', 'ann', 'ann', 'ann', 'ann'])
   })
 
+  it('read no more of the outbox when it has grown since they were planned', async () => {
+    const client = await outbox.database.pool.connect()
+    const read = async (): Promise<number> => {
+      const { rows } = await client.query<{ read: number }>(
+        `select (seq_tup_read + idx_tup_fetch)::int as read from pg_stat_xact_user_tables where relid = 'outbox.queue'::regclass`,
+      )
+      return rows[0]?.read ?? Number.NaN
+    }
+    const claimed = async (): Promise<number> => {
+      await client.query('begin')
+      const before = await read()
+      expect(await claimChanges(client, 'test', { leaseMs: 60_000, most: 4, servedLast: '' })).toHaveLength(4)
+      const after = await read()
+      await client.query('rollback')
+      return after - before
+    }
+    try {
+      await queue(ann, 4)
+      await client.query('vacuum analyze outbox.queue') // of so few, every index costs the same
+      await claimed()
+      await queue(ann, 1_000)
+      expect(await claimed()).toBeLessThanOrEqual(200)
+    } finally {
+      client.release()
+    }
+  })
+
   it('begin after the role that was served last when each takes one', async () => {
     await queue(ann, 5)
     await queue(ben, 5)

@@ -31,7 +31,7 @@ comment on function outbox.check_access_again(outbox.queue) is
   'Refuses to send a change that its role could not queue now.';
 
 create or replace function outbox.why_unsent(change outbox.queue) returns jsonb
-  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+  language plpgsql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
   erased constant text := outbox.erased_user(change);
   refused text;
@@ -64,7 +64,7 @@ comment on function outbox.why_unsent(outbox.queue) is
 -- `case` makes Postgres join first: otherwise it checks every change that is `sending`, 4.5 times as often.
 create or replace function outbox.mark_dispatched(
     ids bigint[], fences bigint[], requests text[], proofs text[], keys text[], warnings text[], of_generation bigint)
-  returns table (id bigint, sent_at timestamptz) language plpgsql volatile {{by_index}} as $$
+  returns table (id bigint, sent_at timestamptz) language plpgsql volatile {{by_index}} set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 begin
   return query with privacy as (select generation from sync.privacy for share)

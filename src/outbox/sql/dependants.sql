@@ -95,7 +95,7 @@ comment on function outbox.move_aggregate(bigint, text) is
 
 create or replace function outbox.write_done(
   ids bigint[], fences bigint[], states text[], results text[], responses text[], keys text[], lefts text[], warnings text[])
-returns setof bigint language plpgsql volatile {{by_index}} as $$
+returns setof bigint language plpgsql volatile {{by_index}} set plan_cache_mode = force_custom_plan as $$
 begin
   return query with done as (
     update outbox.queue q set status = 'done', settled_at = clock_timestamp(), settled_xid = pg_current_xact_id(), departed = false,

@@ -13,7 +13,7 @@ comment on function outbox.due_of_role(name, int, bigint[]) is
   'Returns the oldest due changes of a role, except the given ones and those that cannot wait.';
 
 create or replace function outbox.due_changes(most int, after_role name) returns setof bigint
-language plpgsql stable rows 16
+language plpgsql stable rows 16 set plan_cache_mode = force_generic_plan
 as $$
 declare
   pressing constant bigint[] := array(
@@ -64,7 +64,7 @@ comment on function outbox.due_changes(int, name) is
 -- Asks for eight more changes than needed, because another pusher may have locked the first ones, and checks each again after it
 -- has locked it. `case` hides the states from the planner, so that it looks up each change by its id.
 create or replace function outbox.claim(pusher text, lease_ms int, most int, after_role name) returns setof outbox.queue
-language plpgsql volatile rows 16 {{by_index}} set enable_bitmapscan = off set enable_sort = off as $$
+language plpgsql volatile rows 16 {{by_index}} set plan_cache_mode = force_custom_plan set enable_bitmapscan = off set enable_sort = off as $$
 begin
   return query with here as materialized (
     select i.epoch, i.since from outbox.installation i, sync.history() h where i.epoch = h.epoch
@@ -88,10 +88,10 @@ end $$;
 comment on function outbox.claim(text, int, int, name) is
   'Claims due changes for a pusher, in the order of outbox.due_changes. Claims nothing if the history of the database has changed since it was last noticed. A change of another history may have been sent there, so it is claimed as dispatched and verified first; if it has no evidence of an attempt, `former` names its history.';
 
--- Volatile, so that it sees all that a claim in the same statement has seen as done.
+-- Volatile, so that it sees all that a claim in the same statement has seen as done. `offset 0`: each is looked up by its id.
 create or replace function outbox.results_of(change bigint) returns jsonb language plpgsql volatile {{by_index}} as $$
 begin
-  return (select jsonb_object_agg(d.depends_on::text, c.result->'id') from outbox.dependencies d
-    join outbox.queue c on c.id = d.depends_on where d.change_id = change and c.status = 'done');
+  return (select jsonb_object_agg(d.depends_on::text, c.made) from outbox.dependencies d cross join lateral (
+    select q.result->'id' as made from outbox.queue q where q.id = d.depends_on and q.status = 'done' offset 0) c where d.change_id = change);
 end $$;
 comment on function outbox.results_of(bigint) is 'Returns the results of the changes that a change refers to, by their ids.';

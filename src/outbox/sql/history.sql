@@ -26,7 +26,7 @@ end $$;
 comment on function outbox.notice_history() is
   'Notices that this database has another history than before. After a promotion or a recovery, changes queued before are verified first. In a copy they wait for outbox.former_database, and the copy gets an installation id of its own. Notices what became of the roles of partners, too.';
 
-create or replace function outbox.tidy() returns int language plpgsql volatile {{by_index}} as $$
+create or replace function outbox.tidy() returns int language plpgsql volatile {{by_index}} set plan_cache_mode = force_custom_plan as $$
 begin
   perform outbox.notice_history();
   update outbox.queue q set aggregate = c.aggregate from outbox.queue c

@@ -25,7 +25,8 @@ import { changePlan, outboxViews } from './views.ts'
 
 /**
  * The settings of a function whose statements are planned once a session. They look up rows by index, or a plan that was made
- * while the outbox was empty would read all of it later.
+ * while the outbox was empty would read all of it later. Functions that join changes to others plan anew each time: of a small outbox
+ * every index costs the same, with a condition or without.
  */
 const by_index = `set search_path = pg_catalog, pg_temp ${['seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `set enable_${name} = off`)
