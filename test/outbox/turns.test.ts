@@ -47,7 +47,7 @@ describe('claims', () => {
     expect(await claim(8, cyd)).toEqual(['ann', 'cyd', 'ann', 'cyd', 'ann', 'ann', 'ann', 'ann'])
   })
 
-  it('read no more of the outbox when it has grown since they were planned', async () => {
+  it.each([0, 4])('read no more of the outbox when it has grown since there were %d changes', async (planned) => {
     const client = await outbox.database.pool.connect()
     const read = async (): Promise<number> => {
       const { rows } = await client.query<{ read: number }>(
@@ -55,20 +55,20 @@ describe('claims', () => {
       )
       return rows[0]?.read ?? Number.NaN
     }
-    const claimed = async (): Promise<number> => {
+    const claimed = async (count: number): Promise<number> => {
       await client.query('begin')
       const before = await read()
-      expect(await claimChanges(client, 'test', { leaseMs: 60_000, most: 4, servedLast: '' })).toHaveLength(4)
+      expect(await claimChanges(client, 'test', { leaseMs: 60_000, most: 4, servedLast: '' })).toHaveLength(count)
       const after = await read()
       await client.query('rollback')
       return after - before
     }
     try {
-      await queue(ann, 4)
+      await queue(ann, planned)
       await client.query('vacuum analyze outbox.queue') // of so few, every index costs the same
-      await claimed()
+      await claimed(planned)
       await queue(ann, 1_000)
-      expect(await claimed()).toBeLessThanOrEqual(200)
+      expect(await claimed(4)).toBeLessThanOrEqual(200)
     } finally {
       client.release()
     }

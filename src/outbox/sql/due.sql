@@ -89,7 +89,7 @@ comment on function outbox.claim(text, int, int, name) is
   'Claims due changes for a pusher, in the order of outbox.due_changes. Claims nothing if the history of the database has changed since it was last noticed. A change of another history may have been sent there, so it is claimed as dispatched and verified first; if it has no evidence of an attempt, `former` names its history.';
 
 -- Volatile, so that it sees all that a claim in the same statement has seen as done. `offset 0`: each is looked up by its id.
-create or replace function outbox.results_of(change bigint) returns jsonb language plpgsql volatile {{by_index}} as $$
+create or replace function outbox.results_of(change bigint) returns jsonb language plpgsql volatile {{by_index}} set plan_cache_mode = force_generic_plan as $$
 begin
   return (select jsonb_object_agg(d.depends_on::text, c.made) from outbox.dependencies d cross join lateral (
     select q.result->'id' as made from outbox.queue q where q.id = d.depends_on and q.status = 'done' offset 0) c where d.change_id = change);

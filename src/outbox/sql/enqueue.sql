@@ -134,7 +134,7 @@ comment on function outbox.mirrored(outbox.operations, jsonb, jsonb) is
 
 create or replace function outbox.earlier_changes(of_aggregate text, change bigint, role name, looked_at timestamptz, key text,
   of_stream text, seen pg_snapshot, patience_ms float8, own bigint)
-returns table (id bigint, left_behind text, is_base boolean, ago_ms float8) language plpgsql stable {{by_index}} as $$
+returns table (id bigint, left_behind text, is_base boolean, ago_ms float8) language plpgsql stable {{by_index}} set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
   return query select q.id, q.left_behind::text, l.is_base, l.ago_ms from outbox.queue q,

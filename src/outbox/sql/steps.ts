@@ -24,13 +24,13 @@ import validation from './validation.sql'
 import { changePlan, outboxViews } from './views.ts'
 
 /**
- * The settings of a function whose statements are planned once a session. They look up rows by index, or a plan that was made
- * while the outbox was empty would read all of it later. Functions that join changes to others plan anew each time: of a small outbox
- * every index costs the same, with a condition or without.
+ * The settings of a function that looks up rows by index, whatever the planner knows of the tables. One that joins changes to others
+ * plans anew each time: of a small outbox every index costs the same, with a condition or without, and a plan from then would read all
+ * of it later.
  */
 const by_index = `set search_path = pg_catalog, pg_temp ${['seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `set enable_${name} = off`)
-  .join(' ')} set jit = off set plan_cache_mode = force_generic_plan`
+  .join(' ')} set jit = off`
 const shared = { durably, by_index }
 const noting_done = notingDone('count(*)', 'done')
 
