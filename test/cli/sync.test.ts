@@ -9,7 +9,6 @@ import { isQuick } from '../helpers/extent.ts'
 import { opened } from '../helpers/opened.ts'
 import { errorOf, openCommandLine } from './program.ts'
 
-// Some of them sync a whole world.
 const database = opened(() => createTestDatabase())
 const sandbox = opened(() => createSandbox({ size: 46 }))
 const api = { API_AUTH: 'none', API_RATE_LIMIT: '0', PRICE_DAYS: '5', SLOT_DAYS: '1' }

@@ -17,7 +17,6 @@ import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { findPgBouncer, startPgBouncer } from '../helpers/pgbouncer.ts'
 import { quiet } from '../helpers/rows.ts'
 
-// A first migrate, as a role whose every setting is hostile.
 /** Settings that a role keeps, each with the reason. What is in none of these lists must be the same in every session. */
 const speed = 'changes how long an answer takes, not the answer: for the administrator to choose'
 const logged = 'changes what the server logs or counts, not what it answers'

@@ -10,7 +10,6 @@ import { type EmbeddedPostgres, holdsDatabase, openEmbeddedPostgres } from '../.
 import type { State } from '../../src/embedded/state.ts'
 import { answers, ask, type Folder, makeFolder, quiet } from './folders.ts'
 
-// A Postgres is created, started and stopped.
 const isRoot = process.getuid?.() === 0
 const settings = { fsync: 'off' }
 let folder: Folder

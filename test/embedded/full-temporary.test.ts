@@ -13,7 +13,6 @@ import { openVolume, type Volume } from '../chaos/storm/volume.ts'
 import { type CommandLine, openCommandLine } from '../cli/program.ts'
 import { type Folder, makeFolder } from './folders.ts'
 
-// A Postgres is created.
 describe.runIf(process.getuid?.() === 0 && process.platform === 'linux')('a full temporary folder', () => {
   let place: Folder
   let volume: Volume

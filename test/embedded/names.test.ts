@@ -12,7 +12,6 @@ import { addressOf, newPassword } from '../../src/embedded/state.ts'
 import { opened } from '../helpers/opened.ts'
 import { ask, makeFolder, quiet } from './folders.ts'
 
-// A Postgres is created, started and stopped.
 const names = [
   '$HOME and $(touch executed)',
   'a `touch executed` b',

@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { buildProgram, type Child, type Program, startProgram } from '../helpers/child-program.ts'
 import { answers, ask, type Folder, makeFolder } from './folders.ts'
 
-// A Postgres is created, started, killed and recovered.
 type Opened = { readonly url: string; readonly startedHere: boolean }
 
 let program: Program

@@ -14,7 +14,6 @@ import { createLogger } from '../../src/log.ts'
 import { probe } from '../../src/web/health.ts'
 import { findOnPath, type OwnRedis, startRedis } from '../helpers/redis-server.ts'
 
-// Two servers are started, and one learns from the other.
 const program = findOnPath('redis-server') ?? ''
 
 /** One address that leads new connections to `target`, and leaves those there are alone. */

@@ -11,7 +11,6 @@ import { opened } from '../helpers/opened.ts'
 import { canonical, startRawApi } from './raw-api.ts'
 import { sharedRig } from './rig.ts'
 
-// Each case is a change that goes out and is read back.
 const api = opened(startRawApi)
 const rig = sharedRig({ front: async () => ({ url: api.url, [Symbol.asyncDispose]: async () => {} }) })
 let lastId = 0

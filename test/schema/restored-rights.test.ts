@@ -13,7 +13,6 @@ import { findJitPostgres } from '../helpers/jit-postgres.ts'
 import { type OwnPostgres, openOwnPostgres } from '../helpers/postgres-server.ts'
 import { openInstalledPostgres } from '../helpers/postgres-versions.ts'
 
-// A Postgres is created: roles belong to the whole cluster.
 let folder: string
 let server: OwnPostgres
 let admin: Pool

@@ -6,7 +6,6 @@ import { createTestDatabase } from '../helpers/database.ts'
 import { plantStrangers } from '../helpers/strangers.ts'
 import { openWork } from '../helpers/strangers-work.ts'
 
-// A first sync, and a thousand objects to make.
 it('no statement of the program, and none in its views and functions, calls what a role made in public', async () => {
   await using database = await createTestDatabase({ migrated: false })
   await using strangers = await plantStrangers(database.url, false)

@@ -15,7 +15,6 @@ import { isFull } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { quiet } from '../helpers/rows.ts'
 
-// A Postgres of its own, and workers that sync while their clocks are set.
 const hour = 3_600_000
 const day = 24 * hour
 // Two workers read each world: both by the same days.

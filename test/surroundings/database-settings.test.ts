@@ -13,7 +13,6 @@ import { openTestMirror } from '../helpers/mirror.ts'
 import { openOwnPostgres } from '../helpers/postgres-server.ts'
 import { ranges } from './ranges.ts'
 
-// Servers of its own, and commands that load the program anew.
 const set = (database: TestDatabase, setting: string): Promise<unknown> =>
   database.pool.query(
     `do $do$ begin execute format('alter database %I set ${setting.replaceAll("'", "''")}', current_database()); end $do$`,

@@ -7,7 +7,6 @@ import { statementsOf } from '../helpers/plans.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 import { filling, needStatistics, works } from '../helpers/statements.ts'
 
-// Hundreds of thousands of rows are filled.
 const sizes = [20_000, 200_000] as const
 let mirrors: readonly Mirror[] = []
 beforeAll(async () => {

@@ -8,7 +8,6 @@ import { createTestDatabase } from '../helpers/database.ts'
 import { isFull } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
-// Commands load the program anew, and sync a whole world.
 const harbours = async (mirror: TestMirror, full = false) => (await mirror.sync({ streams: ['harbours'], full }))[0]
 
 const one = async (mirror: TestMirror, sql: string): Promise<unknown> =>

@@ -13,7 +13,6 @@ import { differencesFromTruth } from '../helpers/truth.ts'
 import { Planner } from '../outbox/plans.ts'
 import { ranges } from './ranges.ts'
 
-// Servers of its own, and commands and workers that load the program anew.
 const program = findPgBouncer()
 const redisUrl = inject('redisUrl')
 /** The advisory lock of a migrate, which older versions hold, too. */

@@ -9,7 +9,6 @@ import { isFull } from '../helpers/extent.ts'
 import { opened } from '../helpers/opened.ts'
 import { openPostgresVersion, tooOldVersion } from '../helpers/postgres-versions.ts'
 
-// A Postgres that is too old is fetched from npm, created and started.
 describe.runIf(isFull)(`Postgres ${tooOldVersion}`, () => {
   const server = opened(() => openPostgresVersion(tooOldVersion, join(inject('runFolder'), 'too-old'), {}))
   const cli = opened(() => openCommandLine({ DATABASE_URL: server.url }))

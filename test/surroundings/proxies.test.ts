@@ -16,7 +16,6 @@ import { openTlsFront, type TlsFront } from '../helpers/tls-front.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
 import { ranges } from './ranges.ts'
 
-// Servers of its own, and commands that load the program anew.
 const host = 'api.boats.test'
 
 let folder: string

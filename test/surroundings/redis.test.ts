@@ -18,7 +18,6 @@ import { openTcpProxy } from '../helpers/tcp-proxy.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
 import { ranges } from './ranges.ts'
 
-// Servers of its own, and commands that load the program anew.
 const program = findOnPath('redis-server') ?? ''
 const there = inject('redisUrl') !== null && program !== ''
 const timeout = 180_000

@@ -17,7 +17,6 @@ import { isFull } from '../helpers/extent.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { ranges } from './ranges.ts'
 
-// A whole world is synced and compared field by field.
 type Shape = {
   readonly paging: SandboxOptions['paging']
   readonly pageBase: 0 | 1

@@ -44,7 +44,6 @@ import { opened } from '../helpers/opened.ts'
 import { statementsBeyond } from '../helpers/plans.ts'
 import { openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 
-// Tables of thousands of rows are filled and planned on, over and over.
 const size = 20_000
 const rentals = streamNamed('rentals')
 const payments = streamNamed('rental_payments')

@@ -9,7 +9,6 @@ import { isFull } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { ranges } from './ranges.ts'
 
-// Whole worlds are synced several times and compared field by field.
 const unfinished = (runs: readonly Run[]): readonly string[] =>
   runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.status} ${run.error}`)
 

@@ -17,7 +17,6 @@ import { findPsql, runPsql } from '../helpers/psql.ts'
 import { feedSettled } from '../helpers/rows.ts'
 import { createRig, type Rig } from '../outbox/rig.ts'
 
-// Each restores a database of several thousand statements, and migrates it.
 const psql = findPsql()
 const script = fileURLToPath(new URL('../../deploy/upgrade-to-baseline.sql', import.meta.url))
 const dump = new URL('./earlier-schemas/before-baseline.sql.gz', import.meta.url)

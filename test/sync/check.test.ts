@@ -6,7 +6,6 @@ import { CheckTally, checkStreams, isDifferent } from '../../src/sync/check.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
-// A whole world is synced, changed and compared.
 it('finds nothing after a sync, then what is missing, different and only here, and leaves everything as it is', async () => {
   await using mirror = await openTestMirror({ size: 6 })
   const { app } = mirror

@@ -9,7 +9,6 @@ import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { startRelease } from '../helpers/release.ts'
 
-// A whole world is synced several times.
 const statusOf = (runs: readonly Run[], stream: string): string | undefined =>
   runs.find((run) => run.stream === stream)?.status
 

@@ -24,7 +24,6 @@ import {
 } from './page-checks.ts'
 import { openBarePages, openPages, type Pages } from './pages-rig.ts'
 
-// A Chromium, and a mirror whose syncs it watches.
 const pictures = process.env.SCREENSHOTS
 
 async function picture(page: Page, name: string): Promise<void> {

@@ -9,7 +9,6 @@ import { isQuick } from '../helpers/extent.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { openPages, type Pages, readMetrics, textOf } from './pages-rig.ts'
 
-// A mirror is led through its life, with syncs of a whole world.
 let mirror: TestMirror
 let pages: Pages
 let cli: CommandLine
