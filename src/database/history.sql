@@ -37,4 +37,4 @@ end $$;
 
 create or replace function mirror.feed_epoch() returns bigint
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp
-  as $$ begin return (select h.epoch from sync.history() h); end $$;
+  as $$ begin return (sync.history()).epoch; end $$;

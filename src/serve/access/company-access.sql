@@ -10,10 +10,12 @@ create or replace function company_access.of_role(role_id oid) returns bigint[]
   language plpgsql stable parallel safe set search_path = pg_catalog, pg_temp as $$
 declare
   roles oid[] := array[role_id];
+  member_of oid;
   found record;
   companies bigint[];
 begin
-  -- Asked for each read: in order of what it costs, and nothing that this role does not need.
+  -- Asked for each read: in order of what it costs, and nothing that this role does not need. One member at a time: from an array,
+  -- whose length a prepared plan does not know, Postgres 18 plans the look-up again each time (0.14 ms instead of 0.05).
   if pg_has_role(role_id, current_user, 'usage') then return null; end if;
   if exists (select from company_access.grants) then
     with recursive memberships (role) as (
@@ -25,26 +27,28 @@ begin
       where s.role = role_id or pg_has_role(role_id, s.role, 'usage')
         or pg_has_role(role_id, s.role, case when current_setting('server_version_num')::int >= 160000 then 'set' else 'member' end);
   end if;
-  for found in
-    select p.name, p.role, p.cluster, m.role as member_of, pg_get_userbyid(m.role) = p.name as same_name, restriction.companies
-    from unnest(roles) m (role) join sync.partners p on p.role = m.role or p.name = pg_get_userbyid(m.role)
-      cross join lateral (select g.companies from company_access.grants g where g.role = p.partner
-        union all select t.companies from sync.access_tokens t
-          where t.role = p.partner and m.role = role_id and t.companies is not null) restriction
-  loop
-    if (select r.rolbypassrls from pg_roles r where r.oid = role_id) then return null; end if;
-    if found.cluster = company_access.cluster() and (found.role = role_id or exists (select from pg_roles r where r.oid = found.role)) then
-      continue when found.role <> found.member_of;
-    elsif found.same_name then
-      raise exception 'Role % is refused: it is, or is a member of, a role with the name of role %, which was restricted to companies and is gone.',
-        quote_ident(pg_get_userbyid(role_id)), quote_ident(found.name) using errcode = '42501',
-        hint = format('An operator restricts the present role with boat-mirror access grant %1$s, or lifts the restriction with boat-mirror access revoke %1$s.', found.name);
-    else
-      continue;
-    end if;
-    companies := companies || found.companies;
+  foreach member_of in array roles loop
+    for found in
+      select p.name, p.role, p.cluster, pg_get_userbyid(member_of) = p.name as same_name,
+        (select t.companies from sync.access_tokens t where t.role = p.partner and member_of = role_id) as of_token,
+        (select g.companies from company_access.grants g where g.role = p.partner) as granted
+      from sync.partners p where p.role = member_of or p.name = pg_get_userbyid(member_of)
+    loop
+      continue when found.of_token is null and found.granted is null;
+      if (select r.rolbypassrls from pg_roles r where r.oid = role_id) then return null; end if;
+      if found.cluster = company_access.cluster() and (found.role = role_id or exists (select from pg_roles r where r.oid = found.role)) then
+        continue when found.role <> member_of;
+      elsif found.same_name then
+        raise exception 'Role % is refused: it is, or is a member of, a role with the name of role %, which was restricted to companies and is gone.',
+          quote_ident(pg_get_userbyid(role_id)), quote_ident(found.name) using errcode = '42501',
+          hint = format('An operator restricts the present role with boat-mirror access grant %1$s, or lifts the restriction with boat-mirror access revoke %1$s.', found.name);
+      else
+        continue;
+      end if;
+      companies := case when companies is null and found.granted is null then found.of_token
+        else array(select c from unnest(companies || found.of_token || found.granted) c group by c order by c) end;
+    end loop;
   end loop;
-  if cardinality(companies) > 1 then companies := array(select c from unnest(companies) c group by c order by c); end if;
   return companies;
 end $$;
 
