@@ -52,11 +52,14 @@ export async function readTogether(
     // Not with the rest: what precedes `begin` would belong to its transaction, and would have started it.
     const first = all.flatMap(({ prepare }) => prepare ?? [])
     if (first.length > 0) await client.query(first.join(';\n'))
-    const run = [begin(client, 'isolation level repeatable read read only'), ...all.map((each) => each.run), 'commit']
+    const run = all.map((each) => each.run).join(';\n')
+    // One statement is a transaction by itself, unless it needs settings.
+    const isAlone = statements.length === 1 && keepsPrepared(client)
+    const whole = `${begin(client, 'isolation level repeatable read read only')};\n${run};\ncommit`
     // Of several statements pg gives several results, which its types do not say.
-    const results = (await client.query(run.join(';\n'))) as unknown as readonly pg.QueryResult[]
+    const results = [await client.query(isAlone ? run : whole)].flat() as readonly pg.QueryResult[]
     failed = false
-    const own = results.slice(-1 - statements.length, -1)
+    const own = isAlone ? results : results.slice(-1 - statements.length, -1)
     return own.filter((_, index) => typeof statements[index] !== 'string')
   } finally {
     // What failed halfway has a transaction open, and may have prepared less than is noted.
