@@ -216,7 +216,7 @@ export const personalColumns = ({ columns }: StreamDef): readonly string[] =>
 export const holdsPerson = (stream: StreamDef): boolean =>
   stream.person === true ||
   stream.document === true ||
-  personalColumns(stream).length > 0 ||
+  stream.columns.some(({ personal }) => personal === true) ||
   embeddedPerson(stream) !== undefined
 
 /** The stream that names the company of a stream's rows: itself, or one above it. */

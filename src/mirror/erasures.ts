@@ -17,8 +17,12 @@ export const erasedMember = '_erased'
 /** SQL: whether the payload of a row was erased and not read again. */
 export const isErased = (row: string): string => `${row}._payload ? '${erasedMember}'`
 
-/** The same of a payload's text, as Postgres writes it. Inside a text, the quotes would be escaped. */
-export const lacksErased = (payload: string): boolean => payload.includes(`"${erasedMember}": true`)
+/**
+ * The same of a payload's text, as Postgres writes it. Inside a text, the quotes would be escaped. A search from a quote stops at
+ * each of them: 2.3 µs for a rental instead of 0.7.
+ */
+export const lacksErased = (payload: string): boolean =>
+  payload.includes(`${erasedMember}": true`) && payload.includes(`"${erasedMember}": true`)
 
 /** A reason of quarantine ends with this and the value that it quotes: a regular expression, here and in Postgres. */
 export const quote = '(?:,? got |: "|").*'
