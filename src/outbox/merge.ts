@@ -9,7 +9,8 @@
 //   neither, or only local         local is applied
 //   only remote                    remote is kept: the editor only repeats what they saw
 //   both, to the same value        local is applied
-//   both, differently              conflict, unless `onConflict` decides: local_wins applies local, remote_wins keeps remote
+//   both, differently              conflict, unless the remote is the editor's own, which the mirror does not show: local is applied; or
+//                                  `onConflict` decides: local_wins applies local, remote_wins keeps remote
 //
 // A field whose base is unknown takes any remote value for it: local is applied.
 //
@@ -42,6 +43,8 @@ type MergeInput = {
   readonly local: Readonly<JsonObject>
   /** The record as the API shows it now. */
   readonly remote: Json
+  /** What the editor's own earlier changes left and the mirror has not shown since: a remote value like it is nobody else's. */
+  readonly own: Readonly<JsonObject>
   readonly onConflict: OnConflict
 }
 
@@ -73,7 +76,9 @@ export function mergeChange(input: MergeInput): Merged {
     if (local === undefined) continue
     const base = Object.hasOwn(input.base, field.name) ? input.base[field.name] : undefined
     const remote = readValue(field, input.remote)
-    const side = sideOf(field, base, local, remote)
+    const isOwn = Object.hasOwn(input.own, field.name) && sameValue(field, input.own[field.name], remote)
+    const known = sideOf(field, base, local, remote)
+    const side = known === 'both-changed' && isOwn ? 'local' : known
     if (side === 'local' || (side === 'both-changed' && input.onConflict === 'local_wins')) apply[field.name] = local
     else if (side === 'remote' || input.onConflict === 'remote_wins') kept.push(field.name)
     else conflict[field.name] = { base: writeShape(field, base ?? null), local, remote: writeShape(field, remote) }

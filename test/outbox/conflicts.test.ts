@@ -130,6 +130,68 @@ describe('the same field', () => {
   })
 })
 
+describe('an editor whose own change is not in the mirror, because the record cannot be mirrored now', () => {
+  const one = 'https://example.com/one'
+
+  beforeEach(async () => {
+    upstream({ departureDatetime: 'some day' })
+    const first = await update({ orderLink: one })
+    await rig.push()
+    expect(await rig.change(first)).toMatchObject({ status: 'done', warning: expect.stringContaining('mirrored') })
+    const { rows } = await rig.database.pool.query('select order_link from mirror.rentals where id = $1', [rentalId])
+    expect(rows).toEqual([{ order_link: 'https://example.com/start' }])
+  })
+
+  it.each(['fail', 'remote_wins'])('meets no conflict with it (on_conflict: %s)', async (policy) => {
+    const second = await update({ orderLink: 'https://example.com/two' }, { on_conflict: policy })
+    await rig.push()
+    expect(await rig.change(second)).toMatchObject({ status: 'done', warning: expect.not.stringContaining('Kept') })
+    expect(truth()).toMatchObject({ orderLink: 'https://example.com/two' })
+  })
+
+  it('keeps it when it repeats what the mirror shows', async () => {
+    const second = await update({ orderLink: 'https://example.com/start', contractLink: 'https://example.com/two' })
+    await rig.push()
+    expect((await rig.change(second)).status).toBe('done')
+    expect(truth()).toMatchObject({ orderLink: one, contractLink: 'https://example.com/two' })
+  })
+
+  it('meets one where it gives the base itself', async () => {
+    const base = { orderLink: 'https://example.com/start' }
+    const second = await update({ orderLink: 'https://example.com/two' }, { base })
+    await rig.push()
+    expect((await rig.change(second)).status).toBe('conflict')
+  })
+
+  it('meets one with what others wrote since', async () => {
+    upstream({ orderLink: 'https://example.com/theirs' })
+    const second = await update({ orderLink: 'https://example.com/two' })
+    await rig.push()
+    expect(await rig.change(second)).toMatchObject({
+      status: 'conflict',
+      conflict: { orderLink: { base: 'https://example.com/start', remote: 'https://example.com/theirs' } },
+    })
+  })
+
+  it('meets one with a partner’s', async () => {
+    const second = await updateAs('bm_conflict_a', { orderLink: 'https://example.com/two' })
+    await rig.push()
+    expect(await rig.change(second)).toMatchObject({ status: 'conflict', conflict: { orderLink: { remote: one } } })
+  })
+
+  it('meets one with what the mirror has read since', async () => {
+    upstream({ departureDatetime: '2026-05-01T10:00:00Z', orderLink: 'https://example.com/theirs' })
+    await rig.mirror('rentals', { id: rentalId })
+    const second = await update({ orderLink: 'https://example.com/two' })
+    upstream({ orderLink: one })
+    await rig.push()
+    expect(await rig.change(second)).toMatchObject({
+      status: 'conflict',
+      conflict: { orderLink: { base: 'https://example.com/theirs', remote: one } },
+    })
+  })
+})
+
 describe('a conflict', () => {
   it('resolved with local goes over what was seen, whatever earlier changes of one’s own had left', async () => {
     const first = await update({ orderLink: 'https://example.com/first' })

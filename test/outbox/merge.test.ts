@@ -11,8 +11,13 @@ const names = ['contractLink', 'orderLink', 'referenceId'] as const
 const value = fc.constantFrom<Json>(null, 'a', 'b', 'c')
 const record = fc.record({ contractLink: value, orderLink: value, referenceId: value })
 const change = fc.record({ contractLink: value, orderLink: value, referenceId: value }, { requiredKeys: [] })
-const merge = (base: JsonObject, local: JsonObject, remote: JsonObject, onConflict: OnConflict = 'fail') =>
-  mergeChange({ fields, base, local, remote, onConflict })
+const merge = (
+  base: JsonObject,
+  local: JsonObject,
+  remote: JsonObject,
+  onConflict: OnConflict = 'fail',
+  own: JsonObject = {},
+) => mergeChange({ fields, base, local, remote, own, onConflict })
 
 /** The record after a merge, or null when it is a conflict. */
 const result = (remote: JsonObject, merged: ReturnType<typeof merge>): JsonObject | null =>
@@ -53,6 +58,19 @@ describe('a merge', () => {
         })
         const merged = merge(base, local, remote)
         expect(merged.kind === 'conflict' ? Object.keys(merged.conflict).sort() : []).toEqual([...both].sort())
+      }),
+    )
+  })
+
+  it('applies what one wants over what is one’s own, and keeps what others changed where one changed nothing', () => {
+    fc.assert(
+      fc.property(record, change, record, change, (base, local, remote, own) => {
+        const merged = merge(base, local, remote, 'remote_wins', own)
+        if (merged.kind !== 'merged') throw new Error('remote_wins decides.')
+        for (const name of names.filter((each) => local[each] !== undefined && local[each] !== remote[each])) {
+          const wins = remote[name] === base[name] || (local[name] !== base[name] && own[name] === remote[name])
+          expect([name, merged.kept.includes(name)]).toEqual([name, !wins])
+        }
       }),
     )
   })

@@ -125,6 +125,7 @@ describe('the base that a tag names', () => {
             base: given,
             local: { ...wishes, rentalPrice },
             remote: { ...remote, rentalPrice },
+            own: {},
             onConflict: 'fail',
           })
         const [merged, exact] = [merge(base ?? {}), merge({ ...seen, rentalPrice })]

@@ -2,8 +2,10 @@
 // whole is sent and read back.
 
 import { get, isObject, type Json, type JsonObject, parseJson, textOf } from '../../api/wire/json.ts'
+import { streamNamed } from '../../catalog/catalog.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
+import { identifier } from '../../database/sql.ts'
 import type { Change } from '../change.ts'
 import { isStoredAs } from '../likeness.ts'
 import { mergeChange, overlayBase } from '../merge.ts'
@@ -92,6 +94,21 @@ async function earlierChanges({ context, change }: Delivery, params: Params): Pr
             fields: overlayBase({}, fieldsOf(lately)),
           },
   }
+}
+
+/** What the same role's changes left since the mirror read the record last, as where it cannot be mirrored. A given base is older by choice. */
+async function notMirrored(delivery: Delivery, params: Params): Promise<JsonObject> {
+  const { change, context } = delivery
+  const { name, key } = streamNamed(change.write.stream)
+  const isRecord = key.map((column, index) => `${identifier(column)} = $${index + 1}`).join(' and ')
+  const { rows } = await context.database.pool.query<{ readAt: Date }>(
+    `select _read_at as "readAt" from mirror.${identifier(name)} where ${isRecord}`,
+    [...(mirrorKey(change.write, params, null) ?? [])],
+  )
+  const [row] = rows
+  if (row === undefined) return {}
+  const { base } = await earlierChanges({ ...delivery, change: { ...change, base: {}, seenAt: row.readAt } }, params)
+  return Object.fromEntries(Object.entries(base).filter(([field]) => !change.givenBase.includes(field)))
 }
 
 /** Whether a record shows the result of earlier changes; if not, it may have been read too early. */
@@ -221,7 +238,13 @@ export const update: Kind = {
     const withheld = [...change.keptRemote, ...unseen.echoed, ...echoed]
     const local = Object.fromEntries(Object.entries(fields).filter(([name]) => !withheld.includes(name)))
     const { onConflict } = change
-    const merged = mergeChange({ fields: write.body, base, local, remote: seen.record, onConflict })
+    const merge = (own: Readonly<JsonObject>) =>
+      mergeChange({ fields: write.body, base, local, remote: seen.record, own, onConflict })
+    const first = merge({})
+    const merged =
+      first.kind === 'merged' && first.kept.length === 0
+        ? first
+        : merge(clearFields(privacy, write, await notMirrored(delivery, params), { among: (field) => [shown(field)] }))
     if (merged.kind === 'conflict') return merged
     const kept = [...change.keptRemote, ...merged.kept]
     const warnings = [
