@@ -53,7 +53,7 @@ export async function readTogether(
     const first = all.flatMap(({ prepare }) => prepare ?? [])
     if (first.length > 0) await client.query(first.join(';\n'))
     const run = all.map((each) => each.run).join(';\n')
-    // One statement is a transaction by itself, unless it needs settings.
+    // One statement is its own transaction, unless it needs settings.
     const isAlone = statements.length === 1 && keepsPrepared(client)
     const whole = `${begin(client, 'isolation level repeatable read read only')};\n${run};\ncommit`
     // Of several statements pg gives several results, which its types do not say.
