@@ -36,7 +36,7 @@ function bound(client: pg.ClientBase, statement: Bound): { readonly run: string;
 }
 
 /**
- * Runs statements in one read-only transaction, all of which see the same moment; texts among them, such as `set local role`,
+ * Runs statements that read, all of which see the same moment, in one transaction; texts among them, such as `set local role`,
  * are run as they are. Returns the results of the statements among them.
  */
 export async function readTogether(

@@ -96,7 +96,10 @@ async function earlierChanges({ context, change }: Delivery, params: Params): Pr
   }
 }
 
-/** What the same role's changes left since the mirror read the record last, as where it cannot be mirrored. A given base is older by choice. */
+/**
+ * What the same role's changes left since the mirror's row was written last, as where the record cannot be mirrored. Without the
+ * fields of a given base, which is older by choice.
+ */
 async function notMirrored(delivery: Delivery, params: Params): Promise<JsonObject> {
   const { change, context } = delivery
   const { name, key } = streamNamed(change.write.stream)
