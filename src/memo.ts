@@ -1,4 +1,5 @@
-// Values that are made once and kept: for each of a few keys, of the latest texts in bounded memory, or when they are first needed. Pure.
+// Values that are made once for many who need them: kept for each of a few keys, for the latest texts in bounded memory, or from when
+// they are first needed; or looked up together. Pure.
 
 type Bounds = {
   /** At least this number of texts is kept, and at most twice as many. */
@@ -58,5 +59,29 @@ export function kept<T>(
       if (last === mine) last = undefined
     })
     return mine.result
+  }
+}
+
+/**
+ * Looks keys up together. A look-up never starts before it is requested, so its result is not older than the request.
+ * @param find finds several keys at once; all its callers get its error
+ */
+export function gathered<V>(
+  find: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>,
+): (key: string) => Promise<V | undefined> {
+  let before: Promise<unknown> = Promise.resolve()
+  let next: { readonly keys: Set<string>; readonly found: Promise<ReadonlyMap<string, V>> } | null = null
+  return async (key) => {
+    if (next === null) {
+      const keys = new Set<string>()
+      const found = before.then(() => {
+        next = null
+        return find([...keys])
+      })
+      next = { keys, found }
+      before = found.catch(() => {}) // the callers get the error; the next look-up continues
+    }
+    next.keys.add(key)
+    return (await next.found).get(key)
   }
 }

@@ -3,8 +3,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
-import { memo } from '../src/memo.ts'
+import { describe, expect, it } from 'vitest'
+import { gathered, memo } from '../src/memo.ts'
 
 it('gives what the function makes, whatever was asked before', () => {
   fc.assert(
@@ -48,4 +48,41 @@ it('does not keep a whole record in memory for the part of it that it remembers'
   }
   // The records are 20 MB, what is remembered of them is 0.1.
   expect(used() - before).toBeLessThan(5_000_000)
+})
+
+describe('a look-up for many', () => {
+  it('is one at a time, begins after it was asked for, and gives each its own answer', async () => {
+    let [asked, running, most] = [0, 0, 0]
+    const find = gathered(async (keys) => {
+      most = Math.max(most, ++running)
+      const begun = asked
+      await new Promise((resolve) => setImmediate(resolve))
+      running--
+      return new Map(keys.map((key) => [key, { key, begun }]))
+    })
+    const ask = async (key: string): Promise<void> => {
+      const number = ++asked
+      const found = await find(key)
+      expect(found?.key).toBe(key)
+      expect(found?.begun).toBeGreaterThanOrEqual(number)
+    }
+    await Promise.all(
+      Array.from({ length: 300 }, async (_, index) => {
+        for (let n = 0; n < index % 5; n++) await new Promise((resolve) => setImmediate(resolve))
+        await ask(String(index % 7))
+      }),
+    )
+    expect(most).toBe(1)
+  })
+
+  it('that fails fails for those who asked, and the next one goes on', async () => {
+    let fails = true
+    const find = gathered(async (keys) => {
+      if (fails) throw new Error('no connection')
+      return new Map(keys.map((key) => [key, key]))
+    })
+    await expect(Promise.all([find('a'), find('b')])).rejects.toThrow('no connection')
+    fails = false
+    expect(await find('a')).toBe('a')
+  })
 })

@@ -1,10 +1,9 @@
-// Where a request carries its token, how many requests a token may send, and one look-up for many: without a database.
+// Where a request carries its token, and how many requests a token may send: without a database.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { buildRequest, buildTarget } from '../../src/api/wire/request.ts'
 import { wishesIn } from '../../src/profile/search/auth.ts'
-import { gathered } from '../../src/serve/access/access.ts'
 import { challenge, credentialIn } from '../../src/serve/access/credential.ts'
 import { createLimit, requestLimit } from '../../src/serve/access/limit.ts'
 import type { AuthSetting } from '../../src/settings.ts'
@@ -97,42 +96,5 @@ describe('the limit of a token', () => {
   it('is none where SERVE_RATE_LIMIT is not set', () => {
     const limit = requestLimit(null)
     expect(Array.from({ length: 10_000 }, () => limit.take('1')).every((wait) => wait === 0)).toBe(true)
-  })
-})
-
-describe('a look-up for many', () => {
-  it('is one at a time, begins after it was asked for, and gives each its own answer', async () => {
-    let [asked, running, most] = [0, 0, 0]
-    const find = gathered(async (keys) => {
-      most = Math.max(most, ++running)
-      const begun = asked
-      await new Promise((resolve) => setImmediate(resolve))
-      running--
-      return new Map(keys.map((key) => [key, { key, begun }]))
-    })
-    const ask = async (key: string): Promise<void> => {
-      const number = ++asked
-      const found = await find(key)
-      expect(found?.key).toBe(key)
-      expect(found?.begun).toBeGreaterThanOrEqual(number)
-    }
-    await Promise.all(
-      Array.from({ length: 300 }, async (_, index) => {
-        for (let n = 0; n < index % 5; n++) await new Promise((resolve) => setImmediate(resolve))
-        await ask(String(index % 7))
-      }),
-    )
-    expect(most).toBe(1)
-  })
-
-  it('that fails fails for those who asked, and the next one goes on', async () => {
-    let fails = true
-    const find = gathered(async (keys) => {
-      if (fails) throw new Error('no connection')
-      return new Map(keys.map((key) => [key, key]))
-    })
-    await expect(Promise.all([find('a'), find('b')])).rejects.toThrow('no connection')
-    fails = false
-    expect(await find('a')).toBe('a')
   })
 })

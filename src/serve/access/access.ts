@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isLoopback } from '../../addresses.ts'
 import type { AuthSetting } from '../../config.ts'
 import type { Connecting } from '../../database/together.ts'
+import { gathered } from '../../memo.ts'
 import { problem, Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
 import { type CredentialSource, challenge, credentialIn } from './credential.ts'
@@ -95,29 +96,5 @@ export function createCallerOf(
     if (token.state === 'active') return callerOfToken(token)
     const missing = 'The database role of this access token does not exist yet.'
     throw tooEarly(503, `${missing} Ask the operator who created the token.`, 60)
-  }
-}
-
-/**
- * Looks keys up together. A look-up never starts before it is requested, so its result is not older than the request.
- * @param find finds several keys at once; all its callers get its error
- */
-export function gathered<V>(
-  find: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>,
-): (key: string) => Promise<V | undefined> {
-  let before: Promise<unknown> = Promise.resolve()
-  let next: { readonly keys: Set<string>; readonly found: Promise<ReadonlyMap<string, V>> } | null = null
-  return async (key) => {
-    if (next === null) {
-      const keys = new Set<string>()
-      const found = before.then(() => {
-        next = null
-        return find([...keys])
-      })
-      next = { keys, found }
-      before = found.catch(() => {}) // the callers get the error; the next look-up continues
-    }
-    next.keys.add(key)
-    return (await next.found).get(key)
   }
 }
