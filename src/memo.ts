@@ -62,26 +62,39 @@ export function kept<T>(
   }
 }
 
+type Lookup<V> = { readonly keys: Set<string>; readonly found: Promise<ReadonlyMap<string, V>>; hasBegun: boolean }
+
 /**
- * Looks keys up together. A look-up never starts before it is requested, so its result is not older than the request.
+ * Looks keys of a group up together: those that were asked for while its look-up before ran. A look-up never starts before it is
+ * requested, so its result is not older than the request.
  * @param find finds several keys at once; all its callers get its error
  */
 export function gathered<V>(
-  find: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>,
-): (key: string) => Promise<V | undefined> {
-  let before: Promise<unknown> = Promise.resolve()
-  let next: { readonly keys: Set<string>; readonly found: Promise<ReadonlyMap<string, V>> } | null = null
-  return async (key) => {
-    if (next === null) {
-      const keys = new Set<string>()
-      const found = before.then(() => {
-        next = null
-        return find([...keys])
+  find: (keys: readonly string[], group: string) => Promise<ReadonlyMap<string, V>>,
+): (key: string, group?: string) => Promise<V | undefined> {
+  const latest = new Map<string, Lookup<V>>()
+
+  const lookUp = (group: string, before: Promise<unknown>): Lookup<V> => {
+    const keys = new Set<string>()
+    const found = before
+      .catch(() => {}) // its callers get the error
+      .then(() => {
+        lookup.hasBegun = true
+        return find([...keys], group)
       })
-      next = { keys, found }
-      before = found.catch(() => {}) // the callers get the error; the next look-up continues
+    const lookup: Lookup<V> = { keys, found, hasBegun: false }
+    const forget = (): void => {
+      if (latest.get(group) === lookup) latest.delete(group)
     }
-    next.keys.add(key)
-    return (await next.found).get(key)
+    found.then(forget, forget)
+    latest.set(group, lookup)
+    return lookup
+  }
+
+  return async (key, group = '') => {
+    const last = latest.get(group)
+    const lookup = last === undefined || last.hasBegun ? lookUp(group, last?.found ?? Promise.resolve()) : last
+    lookup.keys.add(key)
+    return (await lookup.found).get(key)
   }
 }

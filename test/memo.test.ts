@@ -51,28 +51,42 @@ it('does not keep a whole record in memory for the part of it that it remembers'
 })
 
 describe('a look-up for many', () => {
-  it('is one at a time, begins after it was asked for, and gives each its own answer', async () => {
-    let [asked, running, most] = [0, 0, 0]
-    const find = gathered(async (keys) => {
-      most = Math.max(most, ++running)
+  it('is one at a time in a group, begins after it was asked for, and gives each its own answer', async () => {
+    let asked = 0
+    const running = new Map<string, number>()
+    const find = gathered(async (keys, group) => {
+      const others = running.get(group) ?? 0
+      running.set(group, others + 1)
       const begun = asked
       await new Promise((resolve) => setImmediate(resolve))
-      running--
-      return new Map(keys.map((key) => [key, { key, begun }]))
+      running.set(group, others)
+      return new Map(keys.map((key) => [key, { key, group, begun, others }]))
     })
-    const ask = async (key: string): Promise<void> => {
+    const ask = async (key: string, group: string): Promise<void> => {
       const number = ++asked
-      const found = await find(key)
-      expect(found?.key).toBe(key)
+      const found = await find(key, group)
+      expect(found).toMatchObject({ key, group, others: 0 })
       expect(found?.begun).toBeGreaterThanOrEqual(number)
     }
     await Promise.all(
       Array.from({ length: 300 }, async (_, index) => {
         for (let n = 0; n < index % 5; n++) await new Promise((resolve) => setImmediate(resolve))
-        await ask(String(index % 7))
+        await ask(String(index % 7), String(index % 3))
       }),
     )
-    expect(most).toBe(1)
+  })
+
+  it('finds together all that was asked for while the one before ran', async () => {
+    const lookUps: string[][] = []
+    const find = gathered(async (keys) => {
+      lookUps.push([...keys])
+      return new Map(keys.map((key) => [key, key]))
+    })
+    const first = find('a')
+    await new Promise((resolve) => process.nextTick(resolve))
+    await Promise.all([first, find('b'), find('c'), find('b')])
+    await find('d')
+    expect(lookUps).toEqual([['a'], ['b', 'c'], ['d']])
   })
 
   it('that fails fails for those who asked, and the next one goes on', async () => {

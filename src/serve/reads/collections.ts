@@ -18,9 +18,8 @@ import {
   isUnsettled,
   named,
   notFound,
-  type Part,
   type ReadStatement,
-  readRow,
+  rowReader,
 } from './states.ts'
 import { type Asked, answered, type Through } from './through.ts'
 
@@ -47,7 +46,7 @@ export type Below = {
  */
 export const outdatedSql = (parent: StreamDef): string =>
   parent.reads.kind === 'list'
-    ? `coalesce((select p.changed_at > r.detail_read_at from sync.records p where p.stream = ${literal(parent.name)} and p.key = $1), false)`
+    ? `coalesce((select p.changed_at > r.detail_read_at from sync.records p where p.stream = ${literal(parent.name)} and p.key = r.key), false)`
     : 'false'
 
 /** The API's answer; null: it cannot be asked now. */
@@ -78,40 +77,34 @@ function orderOf(stream: StreamDef): string {
 }
 
 export type Wanted = {
-  /** Conditions on rows `t`, with parameters that follow those of the key. */
+  /** Conditions on rows `t`, with parameters that follow those of the record above. */
   readonly where?: string
-  readonly values?: readonly string[]
   readonly order?: string
   /** Further columns of the answer. */
   readonly also?: string
 }
 
-/** Asks for what hangs below the record with this key, and for what is known of it. */
+/** Asks for what hangs below the record with a key, and for what is known of it: the key as one text and in its parts. */
 export function belowStatement(
   stream: StreamDef,
   parent: StreamDef,
-  key: readonly string[],
-  { where, values = [], order = orderOf(stream), also }: Wanted = {},
+  { where, order = orderOf(stream), also }: Wanted = {},
 ): ReadStatement {
   const columns = stream.parentKey ?? []
   const bad = columns.map((column, index) => `q.request ->> ${literal(column)} = $${index + 2}`).join(' and ')
-  const facts: Part = {
-    text: `select case when r.detail_hash is distinct from '' then r.detail_read_at end as "readAt",
+  return {
+    name: `serve:${stream.name}:below`,
+    facts: `select case when r.detail_hash is distinct from '' then r.detail_read_at end as "readAt",
         (select as_of from sync.streams where stream = ${literal(parent.name)}) as "parentAsOf",
         exists (select from sync.quarantine q where q.stream = s.stream and ${bad}) as bad, ${outdatedSql(parent)} as outdated
       from sync.streams s left join sync.records r on r.stream = s.stream and r.key = $1
       where s.stream = ${literal(stream.name)}`,
-    values: [keyText(key), ...key],
-  }
-  const rows: Part = {
-    text: `select p._deleted_at is not null as "parentGone", (
+    rows: `select p._deleted_at is not null as "parentGone", (
         select coalesce(string_agg(t._payload::text, ',' order by ${order}), '') from mirror.${identifier(stream.name)} t
-        where ${hasKey(stream, 't', columns)} and t._deleted_at is null and not ${isStub('t')}
+        where ${hasKey(stream, 't', columns, 2)} and t._deleted_at is null and not ${isStub('t')}
         ${where === undefined ? '' : `and ${where}`}) as items${also === undefined ? '' : `, ${also}`}
-      from mirror.${identifier(parent.name)} p where ${hasKey(parent, 'p', parent.key)}`,
-    values: [...key, ...values],
+      from mirror.${identifier(parent.name)} p where ${hasKey(parent, 'p', parent.key, 2)}`,
   }
-  return { name: `serve:${stream.name}:below`, facts, rows }
 }
 
 /** Whether what hangs below is known, whole. @throws Refusal where the record above is certainly not there, or not to be seen */
@@ -153,6 +146,7 @@ export function collectionHandler(deps: Deps, stream: StreamDef, endpoint: ReadE
   if (reads.kind !== 'collection' || reads.list !== endpoint || parent === undefined) return null
   const { sync, settings } = deps.context
   const { dayParam } = reads
+  const readBelow = rowReader<Below>(sync.database, belowStatement(stream, parent))
   return async (request) => {
     const { caller, params, query } = request
     assertMayRead(caller, stream)
@@ -164,7 +158,7 @@ export function collectionHandler(deps: Deps, stream: StreamDef, endpoint: ReadE
     const today = dateIn(settings.timeZone, sync.clock.now())
     if (dayParam !== undefined && day !== undefined && day !== today)
       throw refuse(dayParam, `the mirror holds what was answered for today, ${today}`)
-    const below = await readRow<Below>(sync.database, caller, belowStatement(stream, parent, key))
+    const below = await readBelow(caller, [keyText(key), ...key])
     const fresh = request.fresh || (await isUnsettled(sync.database.pool, caller, stream, key))
     const known = isKnown(request, { stream, parent, key }, below)
     const ask = (): Promise<Served> => {

@@ -3,17 +3,19 @@
 
 import { get, isObject, type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import { parentOf } from '../../catalog/catalog.ts'
+import { keyText } from '../../catalog/keys.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { addDays, dateIn } from '../../clock.ts'
 import { settings as settingNames } from '../../settings.ts'
 import { bodyTag } from '../rights.ts'
 import { askThrough, type Below, belowStatement, type Deps, isKnown, type Wanted } from './collections.ts'
 import { type Handler, parentKeyOf, type Query, type ReadRequest, refuse, type Served } from './query.ts'
-import { assertOn, readRow } from './states.ts'
+import { assertOn, rowReader } from './states.ts'
 
-/** What a request asks for below a resource, whose key is the first parameter of `wanted`. */
+/** What a request asks for below a resource. */
 type Asked = {
-  readonly wanted: Wanted
+  /** The parameters of {@link Dated} that follow the resource. */
+  readonly values: readonly string[]
   /** The same as a query to the API. */
   readonly query: Readonly<Record<string, string>>
   /** The last requested day. */
@@ -23,6 +25,9 @@ type Asked = {
   /** The answer from the rows of the mirror; null: they do not say. @throws Refusal 400 */
   readonly bodyOf: (items: string, resource: Resource) => string | null
 }
+
+/** A read for days below a resource, which is the first two parameters of `wanted`. */
+type Dated = { readonly wanted: Wanted; readonly askedIn: (query: Query) => Asked }
 
 type Resource = { readonly id: string; readonly durations: readonly string[] }
 
@@ -61,61 +66,67 @@ const byDuration = `t.date, (select d.position from mirror.resource_durations d
     where d.resource_id = t.resource_id and d.type || ',' || d.value = t.duration and d._deleted_at is null), t.duration`
 
 /** A price table. Which days the API answers without `from` or `to`, it does not say. */
-function pricesIn(deps: Deps, _: StreamDef, query: Query): Asked {
-  const [from, to] = [query.requiredDate('from'), query.requiredDate('to')]
-  assertMirrored(deps, 'from', from, 'priceDays')
-  assertMirrored(deps, 'to', to, 'priceDays')
-  if (to < from) throw refuse('to', 'lies before from')
-  return {
-    ...{ query: { from, to }, lastDay: to, days: deps.context.settings.priceDays },
-    wanted: { where: 't.date between $2::date and $3::date', values: [from, to], order: byDuration },
-    bodyOf: (items, { id }) => {
-      const { value } = parseJson(`[${items}]`)
-      return stringifyJson(priceTable(Array.isArray(value) ? value : [], { id, from, to }))
-    },
-  }
-}
+const prices = (deps: Deps): Dated => ({
+  wanted: { where: 't.date between $3::date and $4::date', order: byDuration },
+  askedIn: (query) => {
+    const [from, to] = [query.requiredDate('from'), query.requiredDate('to')]
+    assertMirrored(deps, 'from', from, 'priceDays')
+    assertMirrored(deps, 'to', to, 'priceDays')
+    if (to < from) throw refuse('to', 'lies before from')
+    return {
+      ...{ values: [from, to], query: { from, to }, lastDay: to, days: deps.context.settings.priceDays },
+      bodyOf: (items, { id }) => {
+        const { value } = parseJson(`[${items}]`)
+        return stringifyJson(priceTable(Array.isArray(value) ? value : [], { id, from, to }))
+      },
+    }
+  },
+})
 
 /** The calendar of a year; default: this year, as the API has it. What was read last year ends with its own years. */
-function calendarIn(deps: Deps, _: StreamDef, query: Query): Asked {
-  const { calendarYears } = deps.context.settings
-  const thisYear = Number(today(deps).slice(0, 4))
-  const year = String(query.whole('year', { least: thisYear, most: thisYear + calendarYears - 1 }) ?? thisYear)
-  return {
-    ...{ query: { year }, lastDay: `${year}-01-01`, days: 366 * calendarYears },
-    wanted: { where: 't.year = $2::bigint', values: [year] },
-    bodyOf: (items) => items || null,
-  }
-}
+const calendar = (deps: Deps): Dated => ({
+  wanted: { where: 't.year = $3::bigint' },
+  askedIn: (query) => {
+    const { calendarYears } = deps.context.settings
+    const thisYear = Number(today(deps).slice(0, 4))
+    const year = String(query.whole('year', { least: thisYear, most: thisYear + calendarYears - 1 }) ?? thisYear)
+    const days = 366 * calendarYears
+    return { values: [year], query: { year }, lastDay: `${year}-01-01`, days, bodyOf: (items) => items || null }
+  },
+})
 
 /** What is offered on a day for a duration. The mirror holds only the first durations of a resource. */
-function departureIn(deps: Deps, { reads }: StreamDef, query: Query): Asked {
+function departures(deps: Deps, { reads }: StreamDef): Dated {
   const { slotDays, slotDurations } = deps.context.settings
-  const date = query.requiredDate('date')
-  const duration = query.required('duration')
-  assertMirrored(deps, 'date', date, 'slotDays')
   const areSlots = reads.kind === 'slots'
   return {
-    ...{ query: { date, duration }, lastDay: date, days: slotDays },
     wanted: {
-      ...{ where: 't.date = $2::date and t.duration = $3', values: [date, duration] },
+      where: 't.date = $3::date and t.duration = $4',
       ...(areSlots && { order: 't.departure_datetime, t.id collate "C"' }),
       also: `array(select d.type || ',' || d.value from mirror.resource_durations d
         where d.resource_id = p.id and d._deleted_at is null order by d.position limit ${slotDurations}) as durations`,
     },
-    bodyOf: (items, { id, durations }) => {
-      if (durations.includes(duration)) return areSlots ? `[${items}]` : items || null
-      const held = `of resource ${id} the mirror holds ${durations.join(' and ') || 'no duration'}`
-      throw refuse('duration', `${held} (${settingNames.slotDurations.name}), not ${duration.slice(0, 50)}`)
+    askedIn: (query) => {
+      const date = query.requiredDate('date')
+      const duration = query.required('duration')
+      assertMirrored(deps, 'date', date, 'slotDays')
+      return {
+        ...{ values: [date, duration], query: { date, duration }, lastDay: date, days: slotDays },
+        bodyOf: (items, { id, durations }) => {
+          if (durations.includes(duration)) return areSlots ? `[${items}]` : items || null
+          const held = `of resource ${id} the mirror holds ${durations.join(' and ') || 'no duration'}`
+          throw refuse('duration', `${held} (${settingNames.slotDurations.name}), not ${duration.slice(0, 50)}`)
+        },
+      }
     },
   }
 }
 
-const askedIn: Readonly<Record<string, (deps: Deps, stream: StreamDef, query: Query) => Asked>> = {
-  pricetable: pricesIn,
-  calendar: calendarIn,
-  slots: departureIn,
-  availability: departureIn,
+const readsForDays: Readonly<Record<string, (deps: Deps, stream: StreamDef) => Dated>> = {
+  pricetable: prices,
+  calendar,
+  slots: departures,
+  availability: departures,
 }
 
 /** So many resources are answered at once. */
@@ -131,17 +142,17 @@ function resourcesIn(query: Query): readonly string[] {
 export function datedHandler(deps: Deps, stream: StreamDef, endpoint: ReadEndpoint): Handler | null {
   const { reads } = stream
   const parent = parentOf(stream)
-  const readQuery = askedIn[reads.kind]
-  if (parent === undefined || readQuery === undefined) return null
+  const dated = readsForDays[reads.kind]?.(deps, stream)
+  if (parent === undefined || dated === undefined) return null
   const { settings, sync } = deps.context
+  const readBelow = rowReader<Below & Partial<Resource>>(sync.database, belowStatement(stream, parent, dated.wanted))
 
   /** From the mirror, if it was read whole and after the last requested day came into its horizon; else from the API. */
   const serve = async (request: ReadRequest, params: ReadRequest['params'], asked: Asked): Promise<Served> => {
-    const { wanted, query, lastDay, days } = asked
+    const { values, query, lastDay, days } = asked
     const { caller } = request
     const key = parentKeyOf(stream, params)
-    const statement = belowStatement(stream, parent, key, wanted)
-    const below = await readRow<Below & Partial<Resource>>(sync.database, caller, statement)
+    const below = await readBelow(caller, [keyText(key), ...key, ...values])
     if (isKnown(request, { stream, parent, key }, below)) {
       const { readAt, items, durations = [] } = below
       const isHeld = lastDay < addDays(dateIn(settings.timeZone, readAt), days)
@@ -157,7 +168,7 @@ export function datedHandler(deps: Deps, stream: StreamDef, endpoint: ReadEndpoi
     assertOn(stream, settings)
     const isBatch = reads.kind === 'availability' && endpoint === reads.batch
     const ids = isBatch ? resourcesIn(query) : []
-    const asked = readQuery(deps, stream, query)
+    const asked = dated.askedIn(query)
     query.off(stream)
     query.end()
     if (!isBatch) return await serve(request, params, asked)

@@ -19,7 +19,7 @@ import {
   named,
   notFound,
   type ReadStatement,
-  readRow,
+  rowReader,
 } from './states.ts'
 import { answered } from './through.ts'
 
@@ -44,47 +44,39 @@ type RecordRead = {
   readonly stream: StreamDef
   readonly endpoint: ReadEndpoint
   readonly keyOf: (params: ReadRequest['params']) => readonly string[]
-  readonly statementOf: (key: readonly string[]) => ReadStatement
+  readonly statement: ReadStatement
 }
 
 const rowColumns = `t._payload::text as payload, t._read_at as "readAt", t._deleted_at is not null as gone, ${isStub('t')} as stub`
 
+/** What the statements are about: the key as one text, that of the record above, and the key in its parts. */
+const valuesOf = (parent: StreamDef | undefined, key: readonly string[]): readonly string[] => [
+  keyText(key),
+  keyText(key.slice(0, parent?.key.length ?? 0)),
+  ...key,
+]
+
 /** The record of a list, proven by its list. */
-function listStatement(stream: StreamDef, key: readonly string[]): ReadStatement {
-  return {
-    name: `serve:${stream.name}`,
-    facts: {
-      text: `select s.as_of as "asOf", exists (select from sync.quarantine q where q.stream = s.stream and q.key = $1) as quarantined
-        from sync.streams s where s.stream = ${literal(stream.name)}`,
-      values: [keyText(key)],
-    },
-    rows: {
-      text: `select ${rowColumns} from mirror.${identifier(stream.name)} t where ${hasKey(stream, 't', stream.key)}`,
-      values: key,
-    },
-  }
-}
+const listStatement = (stream: StreamDef): ReadStatement => ({
+  name: `serve:${stream.name}`,
+  facts: `select s.as_of as "asOf", exists (select from sync.quarantine q where q.stream = s.stream and q.key = $1) as quarantined
+    from sync.streams s where s.stream = ${literal(stream.name)}`,
+  rows: `select ${rowColumns} from mirror.${identifier(stream.name)} t where ${hasKey(stream, 't', stream.key, 3)}`,
+})
 
 /** The record of a collection, or a document: proven by the last reading of what hangs below its parent. */
-function childStatement(stream: StreamDef, parent: StreamDef, key: readonly string[]): ReadStatement {
-  const parentKey = key.slice(0, parent.key.length)
+function childStatement(stream: StreamDef, parent: StreamDef): ReadStatement {
   const isDocument = stream.reads.kind === 'document'
   // A collection that was answered 404 has not been read, a document that was is none.
   const read = isDocument ? 'r.detail_read_at' : `case when r.detail_hash is distinct from '' then r.detail_read_at end`
   return {
     name: `serve:${stream.name}`,
-    facts: {
-      text: `select ${read} as "asOf", exists (select from sync.quarantine q where q.stream = s.stream and q.key = $2) as quarantined,
+    facts: `select ${read} as "asOf", exists (select from sync.quarantine q where q.stream = s.stream and q.key = $1) as quarantined,
         ${outdatedSql(parent)} as outdated
-        from sync.streams s left join sync.records r on r.stream = s.stream and r.key = $1 where s.stream = ${literal(stream.name)}`,
-      values: [keyText(parentKey), keyText(key)],
-    },
-    rows: {
-      text: `select p._deleted_at is not null as "parentGone", ${rowColumns} from mirror.${identifier(parent.name)} p
-        left join mirror.${identifier(stream.name)} t on ${hasKey(stream, 't', stream.key)}
-        where ${hasKey(parent, 'p', parent.key)}`,
-      values: key,
-    },
+      from sync.streams s left join sync.records r on r.stream = s.stream and r.key = $2 where s.stream = ${literal(stream.name)}`,
+    rows: `select p._deleted_at is not null as "parentGone", ${rowColumns} from mirror.${identifier(parent.name)} p
+      left join mirror.${identifier(stream.name)} t on ${hasKey(stream, 't', stream.key, 3)}
+      where ${hasKey(parent, 'p', parent.key, 3)}`,
   }
 }
 
@@ -95,15 +87,14 @@ function recordReadOf(stream: StreamDef, endpoint: ReadEndpoint): RecordRead | n
   if (reads.kind === 'list' && endpoint === reads.single.endpoint) {
     const { param } = reads.single
     const keyOf: RecordRead['keyOf'] = (params) => recordKeyOf(stream, param, params)
-    return { stream, endpoint, keyOf, statementOf: (key) => listStatement(stream, key) }
+    return { stream, endpoint, keyOf, statement: listStatement(stream) }
   }
   if (parent === undefined) return null
-  const statementOf = (key: readonly string[]): ReadStatement => childStatement(stream, parent, key)
-  if (reads.kind === 'document')
-    return { stream, endpoint, keyOf: (params) => parentKeyOf(stream, params), statementOf }
+  const statement = childStatement(stream, parent)
+  if (reads.kind === 'document') return { stream, endpoint, keyOf: (params) => parentKeyOf(stream, params), statement }
   if (reads.kind !== 'collection' || reads.single?.endpoint !== endpoint) return null
   const { param } = reads.single
-  return { stream, endpoint, keyOf: (params) => recordKeyOf(stream, param, params), statementOf }
+  return { stream, endpoint, keyOf: (params) => recordKeyOf(stream, param, params), statement }
 }
 
 const later = (a: Date | null, b: Date | null): Date | null => (a === null || (b !== null && b > a) ? b : a)
@@ -143,8 +134,8 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
   if (read === null) return null
   const { sync, settings } = context
   const parent = parentOf(stream)
-  const look = (request: ReadRequest, key: readonly string[]): Promise<Row> =>
-    readRow<Row>(sync.database, request.caller, read.statementOf(key))
+  const readRow = rowReader<Row>(sync.database, read.statement)
+  const look = ({ caller }: ReadRequest, key: readonly string[]): Promise<Row> => readRow(caller, valuesOf(parent, key))
 
   const fromApi = async (request: ReadRequest, key: readonly string[], before: Row): Promise<Served> => {
     const asked = { stream, endpoint, params: request.params, key: keyText(key) }
@@ -215,25 +206,22 @@ export function relatedHandler({ context, through }: Deps, stream: StreamDef, en
   const target = streamNamed(related.stream)
   const link = stream.columns.find(({ path }) => path === `${related.path}.id`)?.name ?? ''
   const steps = `{${related.path.split('.').join(',')}}`
-  const { database } = context.sync
+  const base = listStatement(stream)
+  const readRow = rowReader<RelatedRow>(context.sync.database, {
+    ...base,
+    name: `${base.name}:${target.name}`,
+    rows: `select ${rowColumns}, t.${identifier(link)}::text as "ownKey", t._payload #> '${steps}' as embedded,
+        o._payload::text as "ownPayload", o._read_at as "ownReadAt"
+      from mirror.${identifier(stream.name)} t left join mirror.${identifier(target.name)} o
+        on o.${identifier(target.key[0] ?? '')} = t.${identifier(link)} and o._deleted_at is null and not ${isStub('o')} and not ${isErased('o')}
+      where ${hasKey(stream, 't', stream.key, 3)}`,
+  })
   return async (request) => {
     const { caller, params, query } = request
     assertMayRead(caller, target)
     query.end()
     const key = recordKeyOf(stream, param, params)
-    const base = listStatement(stream, key)
-    const row = await readRow<RelatedRow>(database, caller, {
-      ...base,
-      name: `serve:${stream.name}:${target.name}`,
-      rows: {
-        ...base.rows,
-        text: `select ${rowColumns}, t.${identifier(link)}::text as "ownKey", t._payload #> '${steps}' as embedded,
-            o._payload::text as "ownPayload", o._read_at as "ownReadAt"
-          from mirror.${identifier(stream.name)} t left join mirror.${identifier(target.name)} o
-            on o.${identifier(target.key[0] ?? '')} = t.${identifier(link)} and o._deleted_at is null and not ${isStub('o')} and not ${isErased('o')}
-          where ${hasKey(stream, 't', stream.key)}`,
-      },
-    })
+    const row = await readRow(caller, valuesOf(undefined, key))
     const what = named(stream, key)
     const other = `the ${related.path} of ${what}`
     const absent = absence(row, what)

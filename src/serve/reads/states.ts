@@ -1,12 +1,14 @@
 // What is known of a record or of what hangs below it decides how a read is answered: from the mirror, by asking the API, or
 // not at all. A program that has just written reads what the API shows: until its change is settled, the mirror may be older.
 
+import type { QueryResult } from 'pg'
 import { companyStreamOf, streamNamed, withAncestors } from '../../catalog/catalog.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { StreamDef, StreamSetting } from '../../catalog/types.ts'
 import type { Database } from '../../database/database.ts'
-import { identifier, type Queryable } from '../../database/sql.ts'
-import { readTogether } from '../../database/together.ts'
+import { identifier, type Queryable, textArray } from '../../database/sql.ts'
+import { type Bound, readTogether } from '../../database/together.ts'
+import { gathered } from '../../memo.ts'
 import { inStates } from '../../outbox/states.ts'
 import { settings as settingNames } from '../../settings.ts'
 import { problem, Refusal } from '../problem.ts'
@@ -49,37 +51,58 @@ export async function isErasedPerson(db: Queryable, stream: StreamDef, key: read
   return found.rowCount === 1
 }
 
-/** A statement with its parameters, `$1` and so on. */
-export type Part = { readonly text: string; readonly values: readonly (string | null)[] }
-
+/** Asks for one row: statements with parameters, `$1` for a text, `$2::bigint` for another type. */
 export type ReadStatement = {
-  /** Names the prepared statement; the texts follow from it. Null: its best plan depends on the values. */
-  readonly name: string | null
+  /** Names the prepared statements; the texts follow from it. */
+  readonly name: string
   /** What is known of the reading, from `sync`; one row. */
-  readonly facts: Part
+  readonly facts: string
   /** The data to serve, from `mirror`; at most one row, whose columns have other names. */
-  readonly rows: Part
+  readonly rows: string
+}
+
+const parameter = /\$(\d+)(?:::(\w+))?/g
+
+/** The same statement for many, whose rows carry their place as `n`, from 1 on. */
+function forMany(name: string, text: string): (all: readonly (readonly string[])[]) => Bound {
+  const types = new Map(Array.from(text.matchAll(parameter), ([, number, type = 'text']) => [Number(number), type]))
+  const numbers = [...types.keys()]
+  // Values have their types before they are compared: row level security lets no cast of a row see an index. And how many they are,
+  // the planner does not see: it would plan anew for each number.
+  const arrays = [...types.values()].map((type, index) => `(select $${index + 1}::${type}[])`)
+  const many = `select k.n::int as n, f.* from unnest(${arrays.join(', ')})
+      with ordinality k (${numbers.map((number) => `v${number}`).join(', ')}, n)
+    cross join lateral (${text.replace(parameter, 'k.v$1')}) f`
+  const valuesOf = (all: readonly (readonly string[])[]): string[] =>
+    numbers.map((number) => textArray(all.map((values) => values[number - 1] ?? '')))
+  return (all) => ({ name, text: many, values: valuesOf(all) })
+}
+
+/** The rows of a result by their places; nulls where there is none. */
+function placed({ fields, rows }: QueryResult): (place: number) => object {
+  const none = Object.fromEntries(fields.map(({ name }) => [name, null]))
+  const known = new Map(rows.map((row) => [row.n, row]))
+  return (place) => known.get(place) ?? none
 }
 
 /**
- * Runs both in one round trip and one read-only transaction: first what is known of the reading, then the rows, as the caller's role.
- * Columns of `rows` are null where there is no row, or the caller sees none.
+ * Makes a function that reads a row, as the caller's role: in one round trip and one read-only transaction what is known of the
+ * reading, then the row. What a role asks for while it waits for another answer is read together. Columns of `rows` are null
+ * where there is no row, or the caller sees none.
  */
-export async function readRow<R extends object>(
-  database: Database,
-  { role }: Pick<Caller, 'role'>,
-  statement: ReadStatement,
-): Promise<R> {
-  const { name, facts, rows } = statement
-  const results = await readTogether(database.pool, [
-    { ...facts, name: name === null ? null : `${name}:facts` },
-    ...(role === null ? [] : [`set local role ${identifier(role)}`]),
-    { ...rows, name: name === null ? null : `${name}:rows` },
-  ])
-  const columns = results.flatMap(({ fields, rows: [row] }) =>
-    fields.map(({ name: column }): [string, unknown] => [column, row?.[column] ?? null]),
-  )
-  return Object.fromEntries(columns) as R
+export function rowReader<R extends object>(
+  { pool }: Database,
+  { name, facts, rows }: ReadStatement,
+): (caller: Pick<Caller, 'role'>, values: readonly string[]) => Promise<R> {
+  const factsOf = forMany(`${name}:facts`, facts)
+  const rowsOf = forMany(`${name}:rows`, rows)
+  const find = gathered<R>(async (keys, role) => {
+    const all = keys.map((key) => JSON.parse(key) as readonly string[])
+    const becoming = role === '' ? [] : [`set local role ${identifier(role)}`]
+    const [known, seen] = (await readTogether(pool, [factsOf(all), ...becoming, rowsOf(all)])).map(placed)
+    return new Map(keys.map((key, index) => [key, { ...known?.(index + 1), ...seen?.(index + 1) } as R]))
+  })
+  return async ({ role }, values) => (await find(JSON.stringify(values), role ?? '')) as R
 }
 
 /**
