@@ -2,6 +2,7 @@
 
 import { Kysely, PostgresDialect, type PostgresPoolClient, type QueryCreator, type RawBuilder, sql } from 'kysely'
 import pg, { type QueryResult, type QueryResultRow } from 'pg'
+import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { MirrorDatabase } from './schema.generated.ts'
 
@@ -95,6 +96,12 @@ export function keyTextSql(expressions: readonly string[]): string {
   if (first !== undefined && expressions.length === 1) return `(${first})::text`
   return `('[' || ${expressions.map((part) => `to_json((${part})::text)::text`).join(` || ',' || `)} || ']')`
 }
+
+/** SQL that a row of `stream`, by its alias, has these key columns: parameters from `first` on, in their order. */
+export const hasKey = (stream: StreamDef, alias: string, columns: readonly string[], first = 1): string =>
+  columns
+    .map((column, index) => `${alias}.${identifier(column)} = $${first + index}::${columnType(stream, column)}`)
+    .join(' and ')
 
 /** The key of a stream's row as one text; `alias` is the table's alias. */
 export const keySql = (stream: StreamDef, alias: string): string =>

@@ -5,12 +5,12 @@ import { parentOf } from '../../catalog/catalog.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { dateIn } from '../../clock.ts'
-import { identifier, isStub, literal } from '../../database/sql.ts'
+import { hasKey, identifier, isStub, literal } from '../../database/sql.ts'
 import { lacksErased } from '../../mirror/erasures.ts'
 import type { ServeContext } from '../context.ts'
 import { Refusal } from '../problem.ts'
 import { bodyTag, present, presentArray } from '../rights.ts'
-import { type Handler, hasKey, parentKeyOf, type ReadRequest, refuse, type Served } from './query.ts'
+import { type Handler, parentKeyOf, type ReadRequest, refuse, type Served } from './query.ts'
 import {
   assertMayRead,
   assertOn,

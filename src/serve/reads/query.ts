@@ -4,7 +4,6 @@
 import { parentOf } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
-import { identifier } from '../../database/sql.ts'
 import { fieldProblem, Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
 
@@ -124,12 +123,6 @@ export function recordKeyOf(stream: StreamDef, param: string, params: Params): r
   const own = keyValue(stream, stream.key.at(-1) ?? '', { name: param, value: params[param] ?? '' })
   return [...parentKeyOf(stream, params), own]
 }
-
-/** SQL that a row of `stream`, by its alias, has these key columns: parameters from `first` on, in their order. */
-export const hasKey = (stream: StreamDef, alias: string, columns: readonly string[], first = 1): string =>
-  columns
-    .map((column, index) => `${alias}.${identifier(column)} = $${first + index}::${columnType(stream, column)}`)
-    .join(' and ')
 
 export type ReadRequest = {
   readonly caller: Caller

@@ -4,12 +4,12 @@ import { get, stringifyJson, textOf } from '../../api/wire/json.ts'
 import { parentOf, streamNamed } from '../../catalog/catalog.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
-import { identifier, isStub, literal } from '../../database/sql.ts'
+import { hasKey, identifier, isStub, literal } from '../../database/sql.ts'
 import { isErased, lacksErased } from '../../mirror/erasures.ts'
 import { notKnown, type Refusal } from '../problem.ts'
 import { present, presentText, type RecordId, textTag } from '../rights.ts'
 import { type Deps, outdatedSql, staleWarning, unlessAway } from './collections.ts'
-import { type Handler, hasKey, parentKeyOf, type ReadRequest, recordKeyOf, type Served } from './query.ts'
+import { type Handler, parentKeyOf, type ReadRequest, recordKeyOf, type Served } from './query.ts'
 import {
   assertMayRead,
   assertOn,
