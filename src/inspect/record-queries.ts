@@ -2,7 +2,7 @@
 
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, isReadAhead, type Queryable } from '../database/sql.ts'
+import { hasKey, identifier, isReadAhead, type Queryable } from '../database/sql.ts'
 import type { Reason } from '../sync/due/reasons.ts'
 import type { RunStatus } from '../sync/runs/runs.ts'
 
@@ -19,10 +19,6 @@ export type RecordRow = {
   readonly deletedAt: Date | null
 }
 
-/** `where` of a key; parameters from `$1` on. */
-const keyCondition = (columns: readonly string[], alias: string): string =>
-  columns.map((column, index) => `${alias}.${identifier(column)} = $${index + 1}`).join(' and ')
-
 /** The row of this key; null when there is none. Throws Postgres's error for a key of the wrong type. */
 export async function recordRow(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<RecordRow | null> {
   type Fetched = Omit<RecordRow, 'values'> & { values: (string | null)[] }
@@ -31,7 +27,7 @@ export async function recordRow(db: Queryable, stream: StreamDef, key: readonly 
     `select array[${list}] as values, t._payload::text as payload, t._source as source, t._read_at as "readAt",
        ${isReadAhead('t')} as "isAhead",
        t._changed_at as "changedAt", t._deleted_at as "deletedAt"
-     from mirror.${identifier(stream.name)} t where ${keyCondition(stream.key, 't')}`,
+     from mirror.${identifier(stream.name)} t where ${hasKey(stream, 't', stream.key)}`,
     [...key],
   )
   const [row] = rows
@@ -58,7 +54,7 @@ export async function rowsBelow(db: Queryable, child: StreamDef, key: readonly s
        coalesce(array_agg(distinct t._source) filter (where t._deleted_at is null), '{}') as sources,
        (select r.detail_read_at from sync.records r where r.stream = $${key.length + 1} and r.key = $${key.length + 2})
          as "detailReadAt"
-     from mirror.${identifier(child.name)} t where ${keyCondition(child.parentKey ?? [], 't')}`,
+     from mirror.${identifier(child.name)} t where ${hasKey(child, 't', child.parentKey ?? [])}`,
     [...key, child.name, text],
   )
   return rows[0] ?? { stream: child.name, live: 0, deleted: 0, sources: [], detailReadAt: null }

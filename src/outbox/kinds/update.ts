@@ -5,7 +5,7 @@ import { get, isObject, type Json, type JsonObject, parseJson, textOf } from '..
 import { streamNamed } from '../../catalog/catalog.ts'
 import { keyText } from '../../catalog/keys.ts'
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
-import { identifier } from '../../database/sql.ts'
+import { hasKey, identifier } from '../../database/sql.ts'
 import type { Change } from '../change.ts'
 import { isStoredAs } from '../likeness.ts'
 import { mergeChange, overlayBase } from '../merge.ts'
@@ -102,10 +102,9 @@ async function earlierChanges({ context, change }: Delivery, params: Params): Pr
  */
 async function notMirrored(delivery: Delivery, params: Params): Promise<JsonObject> {
   const { change, context } = delivery
-  const { name, key } = streamNamed(change.write.stream)
-  const isRecord = key.map((column, index) => `${identifier(column)} = $${index + 1}`).join(' and ')
+  const stream = streamNamed(change.write.stream)
   const { rows } = await context.database.pool.query<{ readAt: Date }>(
-    `select _read_at as "readAt" from mirror.${identifier(name)} where ${isRecord}`,
+    `select _read_at as "readAt" from mirror.${identifier(stream.name)} t where ${hasKey(stream, 't', stream.key)}`,
     [...(mirrorKey(change.write, params, null) ?? [])],
   )
   const [row] = rows

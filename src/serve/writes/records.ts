@@ -5,16 +5,15 @@ import { embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
 import { keyParts } from '../../catalog/keys.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { writeNamed } from '../../catalog/writes.ts'
-import { identifier, type Queryable } from '../../database/sql.ts'
+import { hasKey, identifier, type Queryable } from '../../database/sql.ts'
 import { isErased } from '../../mirror/erasures.ts'
 import type { WaitedChange } from './settled.ts'
 
 /** The payload of a record; null: the mirror has none, a tombstone, or one without the values that `privacy apply` has erased. */
 export async function payloadOf(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<Json> {
-  const conditions = stream.key.map((column, index) => `${identifier(column)} = $${index + 1}`)
   const { rows } = await db.query<{ payload: Json }>(
     `select _payload as payload from mirror.${identifier(stream.name)} t
-     where ${conditions.join(' and ')} and _deleted_at is null and not ${isErased('t')}`,
+     where ${hasKey(stream, 't', stream.key)} and _deleted_at is null and not ${isErased('t')}`,
     [...key],
   )
   return rows[0]?.payload ?? null
