@@ -64,6 +64,9 @@ export function kept<T>(
 
 type Lookup<V> = { readonly keys: Set<string>; readonly found: Promise<ReadonlyMap<string, V>>; hasBegun: boolean }
 
+/** So many keys are looked up at once, so that one answer is neither long waited for nor large. */
+const mostTogether = 100
+
 /**
  * Looks keys of a group up together: those that were asked for while its look-up before ran. A look-up never starts before it is
  * requested, so its result is not older than the request.
@@ -78,6 +81,7 @@ export function gathered<V>(
     const keys = new Set<string>()
     const found = before
       .catch(() => {}) // its callers get the error
+      .then(() => new Promise((resolve) => setImmediate(resolve))) // with all that this turn of the event loop brings
       .then(() => {
         lookup.hasBegun = true
         return find([...keys], group)
@@ -93,7 +97,8 @@ export function gathered<V>(
 
   return async (key, group = '') => {
     const last = latest.get(group)
-    const lookup = last === undefined || last.hasBegun ? lookUp(group, last?.found ?? Promise.resolve()) : last
+    const isOver = last === undefined || last.hasBegun || last.keys.size >= mostTogether
+    const lookup = isOver ? lookUp(group, last?.found ?? Promise.resolve()) : last
     lookup.keys.add(key)
     return (await lookup.found).get(key)
   }

@@ -76,17 +76,31 @@ describe('a look-up for many', () => {
     )
   })
 
-  it('finds together all that was asked for while the one before ran', async () => {
+  it('finds together what came in one turn of the event loop, and all that was asked for while it looked', async () => {
     const lookUps: string[][] = []
+    const later: Promise<unknown>[] = []
     const find = gathered(async (keys) => {
       lookUps.push([...keys])
+      if (later.length === 0) later.push(find('c'), find('d'), find('c'))
       return new Map(keys.map((key) => [key, key]))
     })
-    const first = find('a')
-    await new Promise((resolve) => process.nextTick(resolve))
-    await Promise.all([first, find('b'), find('c'), find('b')])
-    await find('d')
-    expect(lookUps).toEqual([['a'], ['b', 'c'], ['d']])
+    await Promise.all([find('a'), Promise.resolve().then(() => find('b'))])
+    await Promise.all(later)
+    expect(lookUps).toEqual([
+      ['a', 'b'],
+      ['c', 'd'],
+    ])
+  })
+
+  it('takes at most a hundred at once, and leaves none out', async () => {
+    const sizes: number[] = []
+    const find = gathered(async (keys) => {
+      sizes.push(keys.length)
+      return new Map(keys.map((key) => [key, key]))
+    })
+    const keys = Array.from({ length: 250 }, (_, index) => String(index))
+    expect(await Promise.all(keys.map((key) => find(key)))).toEqual(keys)
+    expect(sizes).toEqual([100, 100, 50])
   })
 
   it('that fails fails for those who asked, and the next one goes on', async () => {
