@@ -28,3 +28,43 @@ it('plpgsql_check finds nothing wrong with them', async ({ skip }) => {
   )
   expect(found.rows).toEqual([])
 })
+
+/** Where a function is given a name, its texts are compared in the collation of names, in which no column of texts has an index. */
+it('compare a text with a column in the collation of the column, also where a name is given beside it', async () => {
+  await using database = await createTestDatabase()
+  const { rows } = await database.pool.query<{ function: string; source: string; texts: string[] }>(
+    `select p.oid::regprocedure::text as function, p.prosrc as source, array(select p.proargnames[a.place] from
+       unnest(p.proargtypes::oid[]) with ordinality a (type, place) where a.type = 'text'::regtype) as texts
+     from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+     where n.nspname in ('company_access', 'mirror', 'mirror_log', 'sync', 'outbox', 'report')
+       and 'name'::regtype = any (p.proargtypes::oid[]) and 'text'::regtype = any (p.proargtypes::oid[])`,
+  )
+  expect(rows.length).toBeGreaterThan(3)
+  const compared = rows.flatMap(({ function: name, source, texts }) =>
+    texts
+      .filter((text) => new RegExp(`\\w\\.\\w+ = (\\w+\\.)?${text}\\b(?! collate "default")`).test(source))
+      .map((text) => `${name}: ${text}`),
+  )
+  expect(compared).toEqual([])
+})
+
+it('find the changes of a record by an index', async () => {
+  await using database = await createTestDatabase()
+  const client = await database.pool.connect()
+  try {
+    await client.query('begin isolation level repeatable read; set local enable_seqscan = off')
+    const asked = [
+      `outbox.earlier_changes('rental:1', 1, 'me', now(), '1', 'rentals', pg_current_snapshot(), 1000, null)`,
+      `outbox.assert_current('rental.create', '{}', 'rental:1')`,
+      `outbox.is_of('rental:1', 'me', '{1}')`,
+    ]
+    for (const each of asked) {
+      await client.query(`select ${each}`)
+      const { rows } = await client.query(`select pg_stat_get_xact_numscans('outbox.queue'::regclass)::int as read`)
+      expect([each, rows[0].read]).toEqual([each, 0])
+    }
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+})

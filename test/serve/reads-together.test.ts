@@ -11,7 +11,7 @@ import { openServed } from './served-rig.ts'
 
 const served = opened(() => openServed({ sandbox: { size: 40 } }))
 type Asked = { readonly path: string; readonly token: string }
-/** Each read of one record, or of what hangs below one, at a record that has an answer, at one that there is not, and as others. */
+/** Each read of one record, or of what hangs below one, at a record that has an answer, at one that does not exist, and as others. */
 let asked: readonly Asked[]
 let restricted: { readonly role: string; readonly token: string }
 

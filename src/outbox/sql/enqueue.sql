@@ -79,6 +79,8 @@ end $$;
 comment on function outbox.lock_order(outbox.operations, jsonb) is
   'Locks and returns the aggregate of a change. A change below a record that does not exist yet belongs to the change that creates the record.';
 
+-- Where a function is given a name, its texts are compared in the collation of names, and no index is used: so those here have
+-- theirs back.
 create or replace function outbox.assert_current(operation text, changes bigint[] default '{}', aggregate text default null, role name default null)
 returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -87,7 +89,7 @@ begin
   if current_setting('transaction_isolation') not in ('repeatable read', 'serializable') then return; end if;
   -- Not `for key share`, which takes the old version of a row. Undone at once: no worker's heartbeat waits for the caller.
   perform from outbox.queue q where q.id = any (changes || array(select c.id from outbox.queue c
-    where c.aggregate = assert_current.aggregate and c.operation = 'rental.create')) for share;
+    where c.aggregate = assert_current.aggregate collate "default" and c.operation = 'rental.create')) for share;
   perform from outbox.counted_roles c where c.name = role for share;
   raise sqlstate 'BM000';
 exception
@@ -141,8 +143,8 @@ begin
       lateral (select q.id < change and q.enqueued_by = role and (q.settled_at > looked_at or (q.settled_at > looked_at - interval '1 hour'
           and not pg_visible_in_snapshot(q.settled_xid, seen))) as is_base,
         (extract(epoch from clock_timestamp() - q.settled_at) * 1000)::float8 as ago_ms) l
-    where q.aggregate = of_aggregate and q.id <> change and q.status = 'done' and (l.is_base or l.ago_ms < patience_ms or q.id = own)
-      and q.record_key = key and q.left_behind is not null
+    where q.aggregate = of_aggregate collate "default" and q.id <> change and q.status = 'done' and (l.is_base or l.ago_ms < patience_ms or q.id = own)
+      and q.record_key = key collate "default" and q.left_behind is not null
       and (select o.stream from outbox.operations o where o.operation = q.operation) = of_stream;
 end $$;
 comment on function outbox.earlier_changes(text, bigint, name, timestamptz, text, text, pg_snapshot, float8, bigint) is
@@ -224,7 +226,7 @@ create or replace function outbox.is_of(aggregate text, role name, companies big
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select exists (select from outbox.queue q
-      where q.aggregate = is_of.aggregate and q.enqueued_by = role and (q.operation = 'user.create'
+      where q.aggregate = is_of.aggregate collate "default" and q.enqueued_by = role and (q.operation = 'user.create'
         or q.operation = 'rental.create' and company_access.of_resources(q.body->>'resourceId') = any (companies)))
     or case when aggregate like 'rental:%' then company_access.of_rentals(substr(aggregate, 8)::bigint) = any (companies) end
     is true
