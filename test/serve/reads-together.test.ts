@@ -2,8 +2,9 @@
 // came alone, and by the keys of the tables.
 
 import fc from 'fast-check'
-import { beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it, vi } from 'vitest'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
+import { createPusher } from '../../src/outbox/pusher.ts'
 import { opened } from '../helpers/opened.ts'
 import { drawnAnswer } from './drawn-reads.ts'
 import { fetchJson } from './reads-rig.ts'
@@ -112,4 +113,45 @@ it('finds what it names by a key also under row level security, however many are
     for (const client of clients) client.release()
   }
   expect(planned.size).toBeGreaterThan(20)
+})
+
+it('of a token that is revoked meanwhile are answered, or refused as those that come later', async () => {
+  const { pool } = served.mirror.app.database
+  const { rows } = await pool.query<{ id: string }>('select id from mirror.rentals limit 1')
+  const path = `/v3/rentals/${rows[0]?.id}`
+  for (let round = 0; round < 2; round++) {
+    const brief = await served.createToken(`brief-${round}`)
+    const reader = async (): Promise<number> => {
+      for (;;) {
+        const { status } = await answerTo({ path, token: brief.token })
+        if (status !== 200) return status
+      }
+    }
+    const reading = Array.from({ length: 8 }, reader)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await served.revokeToken(brief)
+    expect(new Set(await Promise.all(reading))).toEqual(new Set([401]))
+  }
+})
+
+it('shows a write of the same token that settles while the read is answered', async () => {
+  const { app } = served.mirror
+  const { pool } = app.database
+  const { token } = await served.createToken('writer', { write: true, personal: true })
+  const { rows } = await pool.query<{ id: string }>(`select id from mirror.rentals where status = 'VALIDATED' limit 1`)
+  const url = `${served.url}/v3/rentals/${rows[0]?.id}`
+  const body = { orderLink: 'https://example.com/settled' }
+  const sent = await fetchJson(url, { token, method: 'PUT', body, headers: { prefer: 'respond-async' } })
+  expect(sent.status).toBe(202)
+  let hasSettled = false
+  const query = pool.query.bind(pool) as (...of: unknown[]) => Promise<unknown>
+  const asking = vi.spyOn(pool, 'query').mockImplementation(async (...of: unknown[]) => {
+    if (!String(of[0]).includes('from outbox.requests')) return await query(...of)
+    asking.mockRestore()
+    hasSettled = true
+    await createPusher(app.pushContext).drain(new AbortController().signal, { until: 'idle' })
+    return await query(...of)
+  })
+  expect((await fetchJson(url, { token })).json).toMatchObject(body)
+  expect(hasSettled).toBe(true)
 })

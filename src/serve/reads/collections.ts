@@ -158,8 +158,8 @@ export function collectionHandler(deps: Deps, stream: StreamDef, endpoint: ReadE
     const today = dateIn(settings.timeZone, sync.clock.now())
     if (dayParam !== undefined && day !== undefined && day !== today)
       throw refuse(dayParam, `the mirror holds what was answered for today, ${today}`)
-    const below = await readBelow(caller, [keyText(key), ...key])
     const fresh = request.fresh || (await isUnsettled(sync.database.pool, caller, stream, key))
+    const below = await readBelow(caller, [keyText(key), ...key])
     const known = isKnown(request, { stream, parent, key }, below)
     const ask = (): Promise<Served> => {
       const dated = dayParam === undefined || day === undefined ? {} : { [dayParam]: day }

@@ -162,10 +162,10 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
     query.end()
     const key = read.keyOf(params)
     const what = named(stream, key)
+    const fresh = request.fresh || (await isUnsettled(context.sync.database.pool, caller, stream, key))
     const row = await look(request, key)
     const seen = row.payload !== null || (parent !== undefined && row.parentGone === false)
     if (!seen) assertSees(caller, stream, what)
-    const fresh = request.fresh || (await isUnsettled(context.sync.database.pool, caller, stream, key))
     const outdated = row.outdated === true
     const isErased = (fresh || outdated) && (await isErasedPerson(sync.database.pool, stream, key))
     if (outdated && !fresh && !isErased) {
@@ -221,12 +221,12 @@ export function relatedHandler({ context, through }: Deps, stream: StreamDef, en
     assertMayRead(caller, target)
     query.end()
     const key = recordKeyOf(stream, param, params)
+    const fresh = request.fresh || (await isUnsettled(context.sync.database.pool, caller, stream, key))
     const row = await readRow(caller, valuesOf(undefined, key))
     const what = named(stream, key)
     const other = `the ${related.path} of ${what}`
     const absent = absence(row, what)
     if (absent !== null) throw absent
-    const fresh = request.fresh || (await isUnsettled(context.sync.database.pool, caller, stream, key))
     if (isThere(row) && !fresh) {
       const asOf = later(row.readAt, row.asOf) ?? row.readAt
       if (row.embedded === null) throw notFound(other, asOf)

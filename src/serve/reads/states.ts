@@ -107,7 +107,8 @@ export function rowReader<R extends object>(
 
 /**
  * Whether the caller has changes that are not settled and may show in this record, or in this collection: those of the rental
- * or the user at the beginning of the key. A caller that may not write has none.
+ * or the user at the beginning of the key. A caller that may not write has none. Asked before the row is read: what settles
+ * after that is not in it.
  * @param key the key of the record, or of the record above the collection
  */
 export async function isUnsettled(
