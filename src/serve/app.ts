@@ -4,6 +4,7 @@
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { isKnownHost, isLoopback } from '../addresses.ts'
+import { sqlStateOf } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { registerCalendars } from './calendars/calendars.ts'
 import type { ServeContext } from './context.ts'
@@ -60,6 +61,9 @@ function notFoundAnswer(routes: Routes, { url, method }: FastifyRequest): Answer
   return problem(405, `${method} is not served here. Served are ${allow}.`, {}, { allow })
 }
 
+/** Whether Postgres did not let the server become a role, or this role do what was asked. */
+const isOfRole = (thrown: unknown): boolean => ['22023', '42501'].includes(sqlStateOf(thrown) ?? '')
+
 /** Makes the server, which does not listen yet. */
 export function createServeApp(context: ServeContext): FastifyInstance {
   const app = Fastify({
@@ -90,9 +94,16 @@ export function createServeApp(context: ServeContext): FastifyInstance {
     })
   })
   app.setNotFoundHandler((request, reply) => send(reply, notFoundAnswer(routes, request)))
-  app.setErrorHandler((thrown, request, reply) =>
-    send(reply, failureAnswer(context.log, thrown, request.routeOptions.url)),
-  )
+  app.setErrorHandler(async (thrown, request, reply) => {
+    // A role that went with its token while the request was answered: that is told as to the next one.
+    const why = isOfRole(thrown)
+      ? await context.callerOf(request).then(
+          () => thrown,
+          (refused) => refused,
+        )
+      : thrown
+    return send(reply, failureAnswer(context.log, why, request.routeOptions.url))
+  })
   registerReads(app, context)
   registerWrites(app, context)
   registerCalendars(app, context)
