@@ -48,19 +48,26 @@ it('compare a text with a column in the collation of the column, also where a na
   expect(compared).toEqual([])
 })
 
-it('find the changes of a record by an index', async () => {
+it('find the changes of a record, and the companies of a role, by an index', async () => {
   await using database = await createTestDatabase()
   const client = await database.pool.connect()
   try {
-    await client.query('begin isolation level repeatable read; set local enable_seqscan = off')
+    await client.query('begin isolation level repeatable read; discard plans; set local enable_seqscan = off')
+    await client.query(`insert into sync.partners (partner, name, role, cluster)
+      values ('some', 'pg_monitor', 'pg_monitor'::regrole, company_access.cluster())`)
+    await client.query(`insert into company_access.grants (role, companies) values ('some', '{1}')`)
     const asked = [
       `outbox.earlier_changes('rental:1', 1, 'me', now(), '1', 'rentals', pg_current_snapshot(), 1000, null)`,
       `outbox.assert_current('rental.create', '{}', 'rental:1')`,
       `outbox.is_of('rental:1', 'me', '{1}')`,
+      `company_access.of_role('pg_monitor'::regrole)`,
     ]
     for (const each of asked) {
       await client.query(`select ${each}`)
-      const { rows } = await client.query(`select pg_stat_get_xact_numscans('outbox.queue'::regclass)::int as read`)
+      const { rows } = await client.query(
+        `select sum(pg_stat_get_xact_numscans(each))::int as read
+         from unnest('{outbox.queue,sync.access_tokens,company_access.grants}'::regclass[]) each`,
+      )
       expect([each, rows[0].read]).toEqual([each, 0])
     }
   } finally {
