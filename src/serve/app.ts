@@ -95,7 +95,7 @@ export function createServeApp(context: ServeContext): FastifyInstance {
   })
   app.setNotFoundHandler((request, reply) => send(reply, notFoundAnswer(routes, request)))
   app.setErrorHandler(async (thrown, request, reply) => {
-    // A role that went with its token while the request was answered: that is told as to the next one.
+    // A token that was revoked while its request was answered, and took its role with it, is refused as it is from now on.
     const why = isOfRole(thrown)
       ? await context.callerOf(request).then(
           () => thrown,
