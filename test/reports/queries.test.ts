@@ -98,8 +98,9 @@ const year = new Date().getUTCFullYear()
 /**
  * What a careless query would count: other years at both ends of this one by the clock of the place, another currency, two
  * companies of one name, what is pending, cancelled without a reason, or gone.
+ * @returns two rentals of one boat at one time
  */
-function makeAwkward(): void {
+function makeAwkward(): readonly string[] {
   const before = mirror.sandbox.truth()
   const rentals = before.rentals?.map(({ record }) => record) ?? []
   const paid = new Set(before.rental_payments?.map(({ key }) => String(key.rental_id)))
@@ -109,13 +110,14 @@ function makeAwkward(): void {
   const [first, second] = before.companies ?? []
   const api = new ApiWorld(before)
   const soon = departing(api).at(-1)
-  // The first boat is several.
   const used = new Set([a, b, c, d, e, f, g, unpaid, soon?.id])
   const boats = groupBy(taking(api), ({ boatId }) => String(boatId))
-  boats.delete(String(before.resources?.[0]?.record.boatId))
+  for (const fleet of closed.fleets) boats.delete(String(fleet))
   const twice = [...boats.values()]
     .map((each) => each.filter(({ id }) => !used.has(id)))
     .find(({ length }) => length > 1)
+    ?.map(({ id }) => id)
+    .slice(0, 2)
   const nextYear = (from: number, to: number) => ({
     departureDatetime: `${year + 1}-03-0${from}T09:00:00+02:00`,
     arrivalDatetime: `${year + 1}-03-0${to}T09:00:00+02:00`,
@@ -131,8 +133,8 @@ function makeAwkward(): void {
     update(f, { departureDatetime: `${year}-06-01T09:00:00+02:00`, status: 'PENDING' }),
     update(unpaid, { departureDatetime: `${year}-06-01T09:00:00+02:00`, depositCurrency: 'GBP' }),
     { record: 'rentals', op: 'delete', id: g ?? '' },
-    update(twice?.[0]?.id, nextYear(1, 4)),
-    update(twice?.[1]?.id, nextYear(3, 6)),
+    update(twice?.[0], nextYear(1, 4)),
+    update(twice?.[1], nextYear(3, 6)),
     update(soon?.id, { crewChildren: null }), // of whom nobody knows how many there are
     { record: 'resources', op: 'update', id: String(soon?.resourceId), set: { isRentable: false } },
     {
@@ -142,6 +144,7 @@ function makeAwkward(): void {
       set: { companyBrandName: first?.record.companyBrandName },
     },
   ])
+  return twice ?? []
 }
 
 /** What happens in any month. */
@@ -154,8 +157,8 @@ function changeSome(): void {
   ])
 }
 
-/** One rental in ten has a date-time, a status and money in a form that is legal and unusual. */
-function makeOdd(): void {
+/** One rental in ten, but for some, has a date-time, a status and money in a form that is legal and unusual. */
+function makeOdd(but: readonly string[]): void {
   const {
     rentals = [],
     rental_payments: payments = [],
@@ -168,7 +171,9 @@ function makeOdd(): void {
     (day: string) => `${day}T09:00`,
     (day: string) => `${day}T09:00:00.5-00:30`,
   ]
-  const odd = rentals.filter((_, index) => index % 10 === 3).map(({ record }) => record)
+  const odd = rentals
+    .filter(({ key }, index) => index % 10 === 3 && !but.includes(String(key.id)))
+    .map(({ record }) => record)
   const statuses = [
     'validated',
     'canceled_by_client',
@@ -245,9 +250,9 @@ beforeAll(async () => {
     changeSome()
     await syncAll(true)
   } else {
-    makeAwkward()
+    const twice = makeAwkward()
     addLongIds(mirror.sandbox)
-    makeOdd()
+    makeOdd(twice)
     addOddBlocks(
       mirror.sandbox,
       now().rentals.filter((_, index) => index % 5 === 0),
