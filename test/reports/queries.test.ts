@@ -157,8 +157,8 @@ function changeSome(): void {
   ])
 }
 
-/** One rental in ten, but for some, has a date-time, a status and money in a form that is legal and unusual. */
-function makeOdd(but: readonly string[]): void {
+/** One rental in ten, except those, has a date-time, a status and money in a form that is legal and unusual. */
+function makeOdd(those: readonly string[]): void {
   const {
     rentals = [],
     rental_payments: payments = [],
@@ -172,7 +172,7 @@ function makeOdd(but: readonly string[]): void {
     (day: string) => `${day}T09:00:00.5-00:30`,
   ]
   const odd = rentals
-    .filter(({ key }, index) => index % 10 === 3 && !but.includes(String(key.id)))
+    .filter(({ key }, index) => index % 10 === 3 && !those.includes(String(key.id)))
     .map(({ record }) => record)
   const statuses = [
     'validated',
