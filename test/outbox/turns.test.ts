@@ -5,8 +5,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { claimChanges, releaseChange } from '../../src/outbox/claim.ts'
 import { markDispatched } from '../../src/outbox/dispatch.ts'
 import { saveOutboxLimit } from '../../src/outbox/inspect.ts'
+import { settleDone } from '../../src/outbox/settle.ts'
 import { asRole } from '../helpers/roles.ts'
-import { sharedOutbox } from './open-outbox.ts'
+import { doneWith, sharedOutbox } from './open-outbox.ts'
 
 const outbox = sharedOutbox()
 const suffix = randomUUID().slice(0, 8)
@@ -45,33 +46,6 @@ describe('claims', () => {
     expect(await claim(6, '')).toEqual(['ann', 'ben', 'cyd', 'ann', 'cyd', 'ann'])
     expect(await claim(4, ann)).toEqual(['cyd', 'ann', 'cyd', 'ann'])
     expect(await claim(8, cyd)).toEqual(['ann', 'cyd', 'ann', 'cyd', 'ann', 'ann', 'ann', 'ann'])
-  })
-
-  it.each([0, 4])('read no more of the outbox when it has grown since there were %d changes', async (planned) => {
-    const client = await outbox.database.pool.connect()
-    const read = async (): Promise<number> => {
-      const { rows } = await client.query<{ read: number }>(
-        `select (seq_tup_read + idx_tup_fetch)::int as read from pg_stat_xact_user_tables where relid = 'outbox.queue'::regclass`,
-      )
-      return rows[0]?.read ?? Number.NaN
-    }
-    const claimed = async (count: number): Promise<number> => {
-      await client.query('begin')
-      const before = await read()
-      expect(await claimChanges(client, 'test', { leaseMs: 60_000, most: 4, servedLast: '' })).toHaveLength(count)
-      const after = await read()
-      await client.query('rollback')
-      return after - before
-    }
-    try {
-      await queue(ann, planned)
-      await client.query('vacuum analyze outbox.queue') // of so few, every index costs the same
-      await claimed(planned)
-      await queue(ann, 1_000)
-      expect(await claimed(4)).toBeLessThanOrEqual(200)
-    } finally {
-      client.release()
-    }
   })
 
   it('begin after the role that was served last when each takes one', async () => {
@@ -165,6 +139,55 @@ describe('a claim that a crash has lost', () => {
     await expect(markDispatched(pool, [{ change: lost, sent }])[0]).rejects.toMatchObject({ code: 'LEASE_LOST' })
     await expect(markDispatched(pool, [{ change: next, sent }])[0]).resolves.toBeInstanceOf(Date)
   })
+})
+
+describe('a claim, a dispatch and a settlement', () => {
+  it.each([0, 4, 3_000])(
+    'read no more of the outbox when it has grown since there were %d changes',
+    async (planned) => {
+      const client = await outbox.database.pool.connect()
+      const readBy = async <T>(work: () => Promise<T>): Promise<{ readonly found: T; readonly read: number }> => {
+        const read = async (): Promise<number> => {
+          const { rows } = await client.query<{ read: number }>(
+            `select (seq_tup_read + idx_tup_fetch)::int as read from pg_stat_xact_user_tables where relid = 'outbox.queue'::regclass`,
+          )
+          return rows[0]?.read ?? Number.NaN
+        }
+        const before = await read()
+        const found = await work()
+        return { found, read: (await read()) - before }
+      }
+      const pushed = async (count: number): Promise<readonly number[]> => {
+        await client.query('begin')
+        const wanted = { leaseMs: 60_000, most: 4, servedLast: '' }
+        const claim = await readBy(() => claimChanges(client, 'test', wanted))
+        const changes = claim.found
+        expect(changes).toHaveLength(count)
+        const sent = { params: {}, body: {}, applied: {}, evidence: {}, warnings: [] }
+        const dispatch = await readBy(() =>
+          Promise.all(
+            markDispatched(
+              client,
+              changes.map((change) => ({ change, sent })),
+            ),
+          ),
+        )
+        const done = changes.map((change) => ({ change, done: doneWith(change, Number(change.target.rentalId)) }))
+        const settlement = await readBy(() => settleDone(client, done))
+        await client.query('rollback')
+        return [claim, dispatch, settlement].map(({ read }) => read)
+      }
+      try {
+        await queue(ann, planned)
+        await client.query('vacuum analyze outbox.queue') // of so few, every index costs the same
+        await pushed(Math.min(planned, 4))
+        await queue(ann, 1_000)
+        for (const read of await pushed(4)) expect(read).toBeLessThanOrEqual(200)
+      } finally {
+        client.release()
+      }
+    },
+  )
 })
 
 describe('OUTBOX_LIMIT', () => {
