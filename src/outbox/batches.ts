@@ -1,11 +1,13 @@
 // Joins concurrent calls of the database into batches.
 
+import { setImmediate } from 'node:timers/promises'
+
 /** The most changes that one transaction claims, marks or settles, because it holds their locks. */
 export const mostTogether = 16
 
 /**
- * Batches calls: calls that arrive while `run` is working wait and run together afterwards, at most `most` of them. A call runs at
- * once if none is running. `run` returns a promise for each item; a rejected promise rejects only its own call.
+ * Batches calls: those of one turn of the event loop, and those that arrive while `run` is working, run together, at most `most` of
+ * them. `run` returns a promise for each item; a rejected promise rejects only its own call.
  */
 export function inBatches<T, R>(
   most: number,
@@ -24,6 +26,7 @@ export function inBatches<T, R>(
   const work = async (): Promise<void> => {
     running = true
     while (waiting.length > 0) {
+      await setImmediate() // with all that this turn of the event loop brings
       const batch = waiting.splice(0, most)
       const results = begin(batch.map(({ item }) => item))
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Promise<R>)
