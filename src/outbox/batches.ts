@@ -15,20 +15,13 @@ export function inBatches<T, R>(
 ): (item: T) => Promise<R> {
   const waiting: { readonly item: T; readonly resolve: (result: Promise<R>) => void }[] = []
   let running = false
-  /** An error before `run` has returned promises rejects the whole batch. */
-  const begin = (items: readonly T[]): readonly Promise<R>[] => {
-    try {
-      return run(items)
-    } catch (error) {
-      return items.map(() => Promise.reject(error))
-    }
-  }
   const work = async (): Promise<void> => {
     running = true
     while (waiting.length > 0) {
       await setImmediate() // with all that this turn of the event loop brings
       const batch = waiting.splice(0, most)
-      const results = begin(batch.map(({ item }) => item))
+      const started = (async () => run(batch.map(({ item }) => item)))() // an error before it returns rejects the whole batch
+      const results = batch.map(async (_, index) => (await started)[index] as Promise<R>)
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Promise<R>)
       await Promise.allSettled(results)
     }

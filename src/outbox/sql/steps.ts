@@ -27,11 +27,7 @@ import { changePlan, outboxViews } from './views.ts'
 const by_index = `set search_path = pg_catalog, pg_temp ${['seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `set enable_${name} = off`)
   .join(' ')} set jit = off`
-/**
- * In a function that joins changes to others, before it does: plans anew each time while the outbox is small. Every index of it costs the
- * same then, with a condition or without, and a plan from then would read all of it later. Of 3,200 additions, which are many and
- * small, a plan once a session saves a tenth of the time.
- */
+/** For a function that joins changes to others: planned each time while the outbox is small, when every index costs the same. */
 const planned = `set_config('plan_cache_mode',
     case when pg_relation_size('outbox.queue_of_aggregate') < 65536 then 'force_custom_plan' else 'force_generic_plan' end, true)`
 const shared = { durably, by_index, planned }
