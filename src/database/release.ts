@@ -6,7 +6,7 @@ import { BoatMirrorError } from '../errors.ts'
  * `number` grows by one with every change of the schema, also over a new baseline; `schema` is the schema that it stands for.
  * test/schema/release.test.ts compares the two, and says what to write here.
  */
-export const release = { number: 55, schema: 'b3d9ef92689b6bc2' }
+export const release = { number: 56, schema: '46d5d136efe834e5' }
 
 /** The release that applied a version of the repeatable steps, `NUMBER.HASH`; 0: one from before the numbers. */
 const numberOf = (version: string | null): number => Number(/^(\d+)\./.exec(version ?? '')?.[1] ?? 0)

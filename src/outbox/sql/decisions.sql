@@ -67,7 +67,7 @@ create or replace function outbox.mark_dispatched(
   returns table (id bigint, sent_at timestamptz) language plpgsql volatile {{by_index}} set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 begin
-  perform {{planned}};
+  perform {{choosing_plan}};
   return query with privacy as (select generation from sync.privacy for share)
     update outbox.queue q set departed = true, sent_at = clock_timestamp(), request = s.request::jsonb, proof = s.proof::jsonb,
       record_key = s.record_key, warning = s.warning, looks = 0, error = null, response = null, conflict = null

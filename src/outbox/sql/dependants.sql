@@ -97,7 +97,7 @@ create or replace function outbox.write_done(
   ids bigint[], fences bigint[], states text[], results text[], responses text[], keys text[], lefts text[], warnings text[])
 returns setof bigint language plpgsql volatile {{by_index}} set plan_cache_mode = force_custom_plan as $$
 begin
-  perform {{planned}};
+  perform {{choosing_plan}};
   return query with done as (
     update outbox.queue q set status = 'done', settled_at = clock_timestamp(), settled_xid = pg_current_xact_id(), departed = false,
       result = s.result::jsonb, response = coalesce(s.response::jsonb, case when q.proof ? 'answered' then q.response end),

@@ -66,7 +66,7 @@ comment on function outbox.due_changes(int, name) is
 create or replace function outbox.claim(pusher text, lease_ms int, most int, after_role name) returns setof outbox.queue
 language plpgsql volatile rows 16 {{by_index}} set plan_cache_mode = force_custom_plan set enable_bitmapscan = off set enable_sort = off as $$
 begin
-  perform {{planned}};
+  perform {{choosing_plan}};
   return query with here as materialized (
     select i.epoch, i.since from outbox.installation i, sync.history() h where i.epoch = h.epoch
   ), candidate as materialized (

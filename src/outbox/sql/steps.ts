@@ -27,10 +27,10 @@ import { changePlan, outboxViews } from './views.ts'
 const by_index = `set search_path = pg_catalog, pg_temp ${['seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `set enable_${name} = off`)
   .join(' ')} set jit = off`
-/** For a function that joins changes to others: planned each time while the outbox is small, when every index costs the same. */
-const planned = `set_config('plan_cache_mode',
-    case when pg_relation_size('outbox.queue_of_aggregate') < 65536 then 'force_custom_plan' else 'force_generic_plan' end, true)`
-const shared = { durably, by_index, planned }
+/** For a function that joins changes to others: plans each time while Postgres knows of few, when every index costs the same. */
+const choosing_plan = `set_config('plan_cache_mode', case when (select c.reltuples from pg_class c where c.oid = 'outbox.queue'::regclass) < 1000
+    then 'force_custom_plan' else 'force_generic_plan' end, true)`
+const shared = { durably, by_index, choosing_plan }
 const noting_done = notingDone('count(*)', 'done')
 
 /** The most that the body of a change, or its options, may hold as JSON text, in bytes: 1 MB. */
@@ -119,7 +119,7 @@ export const outboxSteps: readonly RepeatableStep[] = [
     name: 'outbox-history',
     sql: fillSql(history, { ...stateLists('waiting'), by_index, is_unsettled: isUnsettled('q.status') }),
   },
-  { name: 'outbox-due', sql: fillSql(due, { ...dueConditions, by_index, planned }) },
+  { name: 'outbox-due', sql: fillSql(due, { ...dueConditions, by_index, choosing_plan }) },
   { name: 'outbox-operations', sql: operations, values: [JSON.stringify(writes.map(operationRow))] },
   outboxViews,
   { name: 'outbox-comments', sql: comments },
